@@ -177,8 +177,7 @@ def after_prompt(
     keeps: Sequence[int] | None = None,
     frames: list[Tensor] | None = None,
 ) -> Reader:
-    """Reader that has read the prompt, with room for ``tokens`` more tokens; ``keeps`` and ``frames`` as in
-    :class:`Reader`."""
+    """Reader that has read the prompt, with room for ``tokens`` more; ``keeps``, ``frames`` as in :class:`Reader`."""
     reader = Reader(model, request, places(request, tokens), keeps, frames)
     reader.prefill()
     return reader
@@ -273,9 +272,7 @@ class RunawayGuard:
         self._rate = token_rate
         self._longest = max(1, round(LONGEST_PERIOD_SECONDS * token_rate))
         self._repeated = max(self._longest + 1, round(REPEATED_SECONDS * token_rate))
-        self._limit = None
-        if expected is not None:
-            self._limit = longest_speech(expected, token_rate)
+        self._limit = math.inf if expected is None else longest_speech(expected, token_rate)
         self._recent: list[int] = []
         """Last tokens, newest first."""
         self._equal = [0] * self._longest
@@ -289,21 +286,12 @@ class RunawayGuard:
                 self._equal[period] = self._equal[period] + 1 if token == before else 0
             self._recent = [token, *self._recent[: self._longest - 1]]
             self._count += 1
-            if self.found is None:
-                self.found = self._noticed()
+            # The first period counts towards the repetition, and a long period must have come back twice.
+            periods = enumerate(self._equal, start=1)
+            repeats = any(equal + period >= self._repeated and equal >= 2 * period for period, equal in periods)
+            if self.found is None and (repeats or self._count > self._limit):
+                self.found = Runaway("repetition" if repeats else "length", self._count / self._rate)
         return self.found
-
-    def _noticed(self) -> Runaway | None:
-        # The first period counts towards the repetition, and a long period must have come back twice.
-        repeats = any(
-            equal + period >= self._repeated and equal >= 2 * period
-            for period, equal in enumerate(self._equal, start=1)
-        )
-        if repeats:
-            return Runaway("repetition", self._count / self._rate)
-        if self._limit is not None and self._count > self._limit:
-            return Runaway("length", self._count / self._rate)
-        return None
 
 
 def guarded(decoding: Decoding, guard: RunawayGuard) -> Generator[Cycle, None, None]:

@@ -207,9 +207,8 @@ def demask(
     the number of steps done in this block and returns the most that may follow; if fewer than planned, those commit the
     rest. ``schedule`` decides the number of codes per step, within the same number of steps.
     """
-    codes, order, probability = (
-        one[:, block.start : block.end] for one in (canvas.codes, canvas.order, canvas.probability)
-    )
+    frames = slice(block.start, block.end)
+    codes, order, probability = (one[:, frames] for one in (canvas.codes, canvas.order, canvas.probability))
     plan, step = CommitPlan(codes.numel(), block.steps, rules.shift), first_step
     end = first_step + block.steps
     while plan.steps:
@@ -241,8 +240,7 @@ def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, sco
     cells = planned + plan.left
 
     def in_order() -> Tensor:
-        places = sure.flatten().topk(cells).indices
-        return scores[..., :-1].flatten(0, 1)[places].float()
+        return scores[..., :-1].flatten(0, 1)[sure.flatten().topk(cells).indices].float()
 
     count = schedule(Open(cells, planned, steps, in_order)) if steps > 1 else cells
     plan.instead(planned, count)

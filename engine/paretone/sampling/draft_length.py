@@ -40,8 +40,7 @@ FORGETTING = 0.98
 PRIOR = 4.0
 """Weight, in tokens, of what is expected of a draft's place: half accepted at the first, later as many as before."""
 TRIED_EVERY, TRIED = 8, (1, -1, 2)
-"""Every eighth cycle drafts one more, one fewer or two more tokens than the best length, in turn, to measure their
-acceptance and cost."""
+"""Every eighth cycle drafts one more, one fewer or two more tokens than the best length, in turn, to measure them."""
 
 
 class AdaptiveLength:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OperationCounts:
-    """Operations (multiply-adds × 2) of one backbone evaluation, for one branch and one item, split by what a skip can
-    save.
+    """Operations (multiply-adds × 2) of one backbone evaluation, one branch and item, split by what a skip can save.
 
     Counted: every matrix product, convolution and attention product of the backbone (1 multiply-add = 2 operations).
     Not counted: norms, activations, rotary embedding, residual additions; and everything computed once before the first

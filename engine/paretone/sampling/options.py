@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.sampling.schedules import SPACINGS
-from paretone.setting.knobs import Choice, Number, Switch, Text, count
+from paretone.setting.knobs import Choice, Switch, Text, amount, count
 
 STEPS = count(
     "steps",
@@ -26,37 +26,28 @@ SPACING = Choice(
     titles=("EPSS where a table exists", "Uniform"),
 )
 
-SWAY = Number(
+SWAY = amount(
     "sway",
     "Sway",
     "Curvature of the grid: negative values place more steps near the noise.",
     default=-1.0,
+    between=(-1.0, 1.0),
     trajectory=True,
     symbol="s",
-    minimum=-1.0,
-    maximum=1.0,
     step=0.1,
 )
 
-SPEED = Number(
-    "speed",
-    "Speed",
-    "Speaking rate: 2 halves the duration.",
-    default=1.0,
-    unit="×",
-    minimum=0.3,
-    maximum=2.0,
-    step=0.05,
+SPEED = amount(
+    "speed", "Speed", "Speaking rate: 2 halves the duration.", default=1.0, between=(0.3, 2.0), unit="×", step=0.05
 )
 
-CROSS_FADE = Number(
+CROSS_FADE = amount(
     "cross_fade",
     "Cross-fade",
-    "Overlap of the chunks of a long text.",
+    "Overlap of a long text's chunks.",
     default=0.15,
+    between=(0.0, 1.0),
     unit="s",
-    minimum=0.0,
-    maximum=1.0,
     step=0.01,
 )
 
@@ -90,44 +81,34 @@ PRONUNCIATIONS = Text(
 READING = (DATES, PRONUNCIATIONS)
 """How the bundled models read English."""
 
-TEMPERATURE = Number(
+TEMPERATURE = amount(
     "temperature",
     "Temperature",
     "Sampling temperature; 0 always takes the most likely token.",
     default=0.8,
+    between=(0.0, 2.0),
     symbol="T",
-    minimum=0.0,
-    maximum=2.0,
     step=0.05,
 )
 
-TOP_K = count(
-    "top_k",
-    "Top-k",
-    "Sample from the k most likely tokens.",
-    default=25,
-    symbol="k",
-    between=(1, 1000),
-)
+TOP_K = count("top_k", "Top-k", "Sample from the k most likely tokens.", default=25, symbol="k", between=(1, 1000))
 
-TOP_P = Number(
+TOP_P = amount(
     "top_p",
     "Top-p",
     "Sample from the most likely tokens that together have this probability.",
     default=1.0,
+    between=(0.05, 1.0),
     symbol="p",
-    minimum=0.05,
-    maximum=1.0,
     step=0.05,
 )
 
-REPETITION_PENALTY = Number(
+REPETITION_PENALTY = amount(
     "repetition_penalty",
     "Repetition penalty",
     "Make repeated tokens less likely; 1 changes nothing.",
     default=1.0,
-    minimum=1.0,
-    maximum=2.0,
+    between=(1.0, 2.0),
     step=0.05,
 )
 
@@ -136,56 +117,51 @@ MASKED_STEPS = replace(
     STEPS, meaning="Number of steps in which a canvas is filled in; the network runs once per step.", trajectory=False
 )
 
-GUIDANCE = Number(
+GUIDANCE = amount(
     "guidance",
     "Guidance",
     "Strength of classifier-free guidance, among log-probabilities: c + g·(c − u). 0 runs one branch only.",
     default=2.0,
+    between=(0.0, 10.0),
     symbol="g",
-    minimum=0.0,
-    maximum=10.0,
     step=0.1,
 )
 
-SHIFT = Number(
+SHIFT = amount(
     "shift",
     "Schedule",
     "Below 1, few codes are committed at first and many at the end; at 1, equally many per step.",
     default=0.1,
+    between=(0.01, 2.0),
     symbol="τ",
-    minimum=0.01,
-    maximum=2.0,
     step=0.05,
 )
 
-LAYER_PENALTY = Number(
+LAYER_PENALTY = amount(
     "layer_penalty",
     "Codebook penalty",
     "How much later each further codebook is filled in; 0: all together.",
     default=5.0,
-    minimum=0.0,
-    maximum=20.0,
+    between=(0.0, 20.0),
     step=0.5,
 )
 
-POSITION_TEMPERATURE = Number(
+POSITION_TEMPERATURE = amount(
     "position_temperature",
     "Order temperature",
     "Randomness of the fill order; 0: always the most confident cells first.",
     default=5.0,
+    between=(0.0, 20.0),
     symbol="T",
-    minimum=0.0,
-    maximum=20.0,
     step=0.5,
 )
 
-CLASS_TEMPERATURE = Number(
+CLASS_TEMPERATURE = amount(
     "class_temperature",
     "Code temperature",
     "Sampling temperature among the most likely tenth of codes; 0 always takes the most likely.",
     default=0.0,
-    minimum=0.0,
-    maximum=2.0,
+    between=(0.0, 2.0),
     step=0.05,
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeVar
 
 import torch
@@ -127,29 +128,22 @@ def _rows(plan: ModulePlan, branches: int) -> int:
     return {SkipAction.NONE: branches, SkipAction.BS: 1, SkipAction.TS: 0}[plan.action]
 
 
-def _module_plans(
-    row: Sequence[SkipAction], extrapolation_factor: Sequence[float] | None = None
-) -> tuple[ModulePlan, ...]:
-    """Plans of one module from its actions; ``extrapolation_factor`` per step if skips forecast."""
+def _module_plans(row: Sequence[SkipAction], factors: Sequence[float] | None = None) -> tuple[ModulePlan, ...]:
+    """Plans of one module from its actions; ``factors`` of extrapolation per step if skips forecast."""
     plans: list[ModulePlan] = []
     keep_next = False
     for step in reversed(range(len(row))):
         action, later = row[step], row[step + 1 :]
-        keeps_residual = False
-        for following in later:
-            if following is SkipAction.NONE:
-                break
-            keeps_residual |= following is SkipAction.BS
+        until_computed = takewhile(lambda one: one is not SkipAction.NONE, later)
+        keeps_residual = action is SkipAction.NONE and SkipAction.BS in until_computed
         reused = bool(later) and later[0] is SkipAction.TS and action is not SkipAction.TS
-        keeps_change = reused and extrapolation_factor is not None and extrapolation_factor[step + 1] != 0
+        keeps_change = reused and factors is not None and factors[step + 1] != 0
         # A change is relative to the previous stored output, so that one must be stored as well.
         keeps_output = action is not SkipAction.TS and (reused or keep_next)
         if action is not SkipAction.TS:
             keep_next = keeps_change
-        further = extrapolation_factor[step] if extrapolation_factor is not None and action is SkipAction.TS else 0.0
-        plans.append(
-            ModulePlan(action, keeps_output, keeps_residual and action is SkipAction.NONE, keeps_change, further)
-        )
+        further = factors[step] if factors is not None and action is SkipAction.TS else 0.0
+        plans.append(ModulePlan(action, keeps_output, keeps_residual, keeps_change, further))
     return tuple(reversed(plans))
 
 

@@ -97,8 +97,7 @@ def _draft(
 def checked(
     reader: Reader, request: Request, sampler: TokenSampler, tokens: Sequence[int], drafted: tuple[int, ...]
 ) -> Tensor:
-    """The target's distributions (n, ids) at the drafted places and at the next one, unless the draft ends with a stop
-    id."""
+    """The target's distributions (n, ids) at the drafted places and the next, unless the draft ends with a stop id."""
     ends = bool(drafted) and drafted[-1] >= reader.model.codes
     sequence = [*tokens, *(drafted[:-1] if ends else drafted)]
     rows = len(sequence) - len(tokens) + 1
@@ -157,8 +156,8 @@ def speculation(
 
 
 class FeatureReader:
-    """State of a draft that reads the hidden states of ``target``. Its row 0 is the prompt's last element, row i + 1
-    token i."""
+    """State of a draft that reads hidden states of ``target``. Row 0 is the prompt's last element, row i + 1 token
+    i."""
 
     def __init__(self, model: FeatureScorer, request: Request, target: Reader) -> None:
         self.model = model
@@ -214,10 +213,9 @@ def _readers(
 ) -> tuple[Reader, Reader | FeatureReader]:
     """Readers of both models, after their prompts."""
     reads = getattr(draft, "reads", None)
-    if reads is None:
-        first = after_prompt(target, request, request.maximum)
-        return first, after_prompt(draft, draft_request or request, request.maximum)
     first = after_prompt(target, request, request.maximum, reads)
+    if reads is None:
+        return first, after_prompt(draft, draft_request or request, request.maximum)
     return first, FeatureReader(cast("FeatureScorer", draft), request, first)
 
 

@@ -56,8 +56,8 @@ class Nucleus:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], prompt: tuple[int, ...] = (), prefix: str = "") -> Nucleus:
-        """From a model's options, whose names begin with ``prefix``; the penalty may be missing. At temperature 0, only
-        the most likely id is left."""
+        """From a model's options, named from ``prefix`` on; the penalty may be missing. At temperature 0, the likeliest
+        id is left."""
         temperature, top_k = float(options[f"{prefix}temperature"]), int(options[f"{prefix}top_k"])
         if not temperature:
             temperature, top_k = 1.0, 1
@@ -159,7 +159,7 @@ class Uniforms:
 
 
 def draw(probabilities: Tensor, uniform: float) -> int:
-    """The first id whose cumulative sum of ``probabilities`` (ids,) exceeds ``uniform`` times the total. TorchScript
-    compiles it, too."""
+    """The first id whose cumulative sum of ``probabilities`` (ids,) exceeds ``uniform`` times the total; for
+    TorchScript, too."""
     sums = probabilities.cumsum(-1)
     return int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))

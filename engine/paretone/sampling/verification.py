@@ -4,7 +4,7 @@ Token by token, a token x is accepted with probability min(1, q(x) / p(x)) + β,
 distributions of draft and target; the first rejected token is drawn again from the excess of q over p. Without
 tolerance, β = 0, tokens are distributed exactly as the target's own (Leviathan et al., arXiv 2211.17192, algorithm 1);
 β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). As published, β applies to every
-id. Our guarded variant exempts ids that end speech and ids that the target would never draw: a tolerated stop id cuts
+id. Our guarded variant exempts ids that end speech or that the target would never draw: a tolerated stop cuts
 speech short.
 
 As a block (block verification, Sun et al., arXiv 2403.10444, algorithm 2), a token more likely under the target than
@@ -18,8 +18,7 @@ probability min(1, Q(k) / P(k)). After the first rejection, a group is drawn fro
 w·q. The group of each token is then distributed exactly as the target's own; the member of the group is the draft's
 choice if accepted. With groups of one token this equals the rule token by token without tolerance. The group of a
 drafted token is not drawn here: averaged over that draw, t is accepted with probability Σ w·min(1, Q / P), and its
-replacement has probability q(t) · Σ w·max(0, Q − P) / Q. Tokens have the same distribution, with one random number per
-token.
+replacement has probability q(t) · Σ w·max(0, Q − P) / Q. Tokens have the same distribution, by one random number each.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from torch import Tensor
 @dataclass(frozen=True)
 class Verification:
     accepted: int
-    """Number of accepted tokens."""
     acceptance: tuple[float, ...]
     """Acceptance probability of each of these and of the rejected one after them; as a block: of all tokens up to it,
     whatever happens to the later ones."""
@@ -87,8 +85,12 @@ def by_block(
     weights = [1.0]
     for p, q in zip(*_of(drafted, proposals, checks), strict=True):
         weights.append(min(1.0, weights[-1] * q / p))
-    reached = weights[1:]
-    stays = [*_up_to_each(reached[:-1], proposals[1:], checks[1 : len(drafted)]), *reached[-1:]]
+    stays = weights[1:]
+    if len(drafted) > 1:
+        # Up to each token but the last, R / (R + 1 − w), where R is the sum of the excess of w·q over p at the next.
+        scaled = checks[1 : len(drafted)] * checks.new_tensor(stays[:-1])[:, None]
+        more = (scaled - torch.stack(list(proposals[1:]))).clamp_(min=0.0).sum(-1).tolist()
+        stays[:-1] = [1.0 if w >= 1 else left / (left + 1 - w) for w, left in zip(stays, more, strict=False)]
     accepted = max((place + 1 for place, one in enumerate(stays) if uniforms() < one), default=0)
     return _verdict(accepted, stays, proposals, checks, weights[accepted])
 
@@ -116,16 +118,6 @@ def _verdict(
     fell = accepted < len(proposals)
     rest = residual(proposals[accepted], checks[accepted], weight) if fell else checks[-1]
     return Verification(accepted, tuple(stays[: accepted + 1]), rest)
-
-
-def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: Tensor) -> list[float]:
-    """Acceptance probability of the tokens up to each but the last: R / (R + 1 − w), where R is the sum of the excess
-    of w·q over p at the next place."""
-    if not weights:
-        return []
-    scaled = checks * checks.new_tensor(weights)[:, None]
-    more = (scaled - torch.stack(list(proposals))).clamp_(min=0.0).sum(-1).tolist()
-    return [1.0 if w >= 1 else left / (left + 1 - w) for w, left in zip(weights, more, strict=True)]
 
 
 class TokenGroups:

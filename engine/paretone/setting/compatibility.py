@@ -124,8 +124,7 @@ class Compatibility:
     @classmethod
     def from_json(cls, data: object, where: str) -> Compatibility:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
-        fields = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
-        found = exact(data, where, fields, ProfileError)
+        found = exact(data, where, {"model": str, "fingerprint": str, "variant": str, "sampling": dict}, ProfileError)
         sampling = found["sampling"]
         if "steps" not in sampling:
             raise ProfileError(f"{where}.sampling lacks the field 'steps'.")

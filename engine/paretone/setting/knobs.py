@@ -93,9 +93,14 @@ class Number(Knob):
         return int(value) if self.whole else float(value)
 
 
+def amount(name: str, title: str, meaning: str, default: float, between: tuple[float, float], **more: Any) -> Number:
+    """Knob of a number from the first to the last of ``between``."""
+    return Number(name, title, meaning, default, minimum=between[0], maximum=between[1], **more)
+
+
 def count(name: str, title: str, meaning: str, default: int, between: tuple[int, int], **more: Any) -> Number:
     """Knob of a whole number from the first to the last of ``between``."""
-    return Number(name, title, meaning, default, minimum=between[0], maximum=between[1], whole=True, **more)
+    return amount(name, title, meaning, default, between, whole=True, **more)
 
 
 @dataclass(frozen=True)

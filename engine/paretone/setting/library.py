@@ -1,8 +1,7 @@
 """The take library in SQLite, with each take's audio as a WAV file next to it. Torch-free.
 
 A take's file and row are written within one write transaction, the file first. So every row has its file; a file
-without a row is left from a crash and is removed when the library opens, under the same lock, so never while a take is
-being saved.
+without a row is left from a crash and removed when the library opens, under the same lock: never while one is saved.
 """
 
 from __future__ import annotations
@@ -129,8 +128,7 @@ class LibraryDamaged(LibraryError):
 
 class Library(Database):
     """The takes in one folder. Thread-safe: calls are serialised. ``damage`` describes the fault of a library that is
-    readable but not writable; ``""`` otherwise. Every method raises :class:`LibraryError` with the fault and the
-    remedy."""
+    readable but not writable; ``""`` otherwise. Every method raises :class:`LibraryError` with fault and remedy."""
 
     title = "take library"
     contents = "takes"
@@ -176,9 +174,7 @@ class Library(Database):
             require_regular(path)
             samples, _ = soundfile.read(path, dtype="float32")
         except (OSError, RuntimeError) as error:
-            raise LibraryError(
-                f"The audio of this take, {path}, could not be read ({error}); delete the take."
-            ) from error
+            raise LibraryError(f"The take's audio, {path}, could not be read ({error}); delete the take.") from error
         return samples
 
     def __len__(self) -> int:
@@ -243,8 +239,7 @@ class Library(Database):
 
     def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:
         """Store further ``figures`` of a take, by names of :class:`Metrics`."""
-        metrics = replace(self.summary(take).metrics, **figures)
-        self._change(take, "metrics = ?", json_text(asdict(metrics)))
+        self._change(take, "metrics = ?", json_text(asdict(replace(self.summary(take).metrics, **figures))))
         return self.summary(take)
 
     def repeat(self, take: str, runs: Sequence[Measurements]) -> TakeSummary:

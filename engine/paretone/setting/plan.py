@@ -458,8 +458,7 @@ def _is_number(value: object) -> bool:
 
 
 def flow_of(plan: Any) -> FlowPlan:
-    """``plan`` of a flow model, or that of the flow after a language model. Raises :class:`SettingError` if
-    there is none."""
+    """``plan`` of a flow model, or of the flow after a language model. Raises :class:`SettingError` without one."""
     found = plan.flow if isinstance(plan, LanguagePlan) else plan
     if not isinstance(found, FlowPlan):
         raise SettingError("This model has no flow from noise to speech; load another model.")

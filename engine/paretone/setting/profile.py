@@ -226,8 +226,7 @@ class Profile:
         if setting.model != info.id:
             raise ProfileError(f"The setting is for the model {shown(setting.model)}, but {shown(info.id)} is loaded.")
         entries = tuple(_written_out(one, info, setting, artefacts) for one in setting.techniques)
-        options = checked(info.knobs, setting.options, info.title)
-        whole = replace(setting, options=options, techniques=entries)
+        whole = replace(setting, options=checked(info.knobs, setting.options, info.title), techniques=entries)
         return cls(whole, info.fingerprint, info.variant, tuple(artefacts), evidence or Evidence(seed=setting.seed))
 
     @property
@@ -273,8 +272,7 @@ class Profile:
         ``voice``: a voice, the name of a bundled voice, or ``None`` for the profile's. ``folder``: the checkpoint's, if
         not the catalogue's. ``repeat``: number of further runs for timing; the times are then medians. Problems of the
         voice, such as a transcript that its recording does not match, are warnings before speaking. Raises
-        :class:`paretone.errors.PlainError`; :func:`paretone.finished_part` gives the part finished before an error or
-        interrupt.
+        :class:`paretone.errors.PlainError`; :func:`paretone.finished_part` gives what was finished before.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
@@ -372,24 +370,15 @@ class Profile:
             # The setting first: its message on an absent technique is more helpful than one on an unknown field.
             setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
             kinds = {kind.key: kind for _, kind in _artefact_types()}
-            fields = {
-                "kind": str,
-                "schema": int,
-                "checkpoint": str,
-                "variant": str,
-                "setting": dict,
-                "evidence": object,
-            }
-            exact(
-                data, "profile", fields | dict.fromkeys((ALWAYS, *kinds), object), ProfileError, kinds.keys() - {ALWAYS}
-            )
+            fields = {"kind": str, "schema": int, "checkpoint": str, "variant": str, "setting": dict}
+            fields |= dict.fromkeys(("evidence", ALWAYS, *kinds), object)
+            exact(data, "profile", fields, ProfileError, kinds.keys() - {ALWAYS})
             checkpoint = data["checkpoint"]
             if not _is_fingerprint(checkpoint):
                 raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
             artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
             assert setting is not None
-            evidence = Evidence.from_json(data["evidence"])
-            return cls(setting, checkpoint, data["variant"], artefacts, evidence, schema)
+            return cls(setting, checkpoint, data["variant"], artefacts, Evidence.from_json(data["evidence"]), schema)
         except (ProfileError, SettingError) as error:
             raise ProfileError(f"{where}: {error}") from error
 

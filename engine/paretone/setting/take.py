@@ -192,7 +192,7 @@ class DecodingTrace:
     @classmethod
     def from_json(cls, data: Mapping) -> DecodingTrace:
         """Inverse of :meth:`to_json`. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
-        passages = tuple(tuple(_cycle(*one) for one in cycles) for cycles in data["passages"])
+        passages = tuple(tuple(_cycle(one) for one in cycles) for cycles in data["passages"])
         return cls(data["token_rate"], data["codes"], passages, tuple(data["starts"]), tuple(data["run_away"]))
 
     @property
@@ -233,18 +233,11 @@ def _cycle_json(cycle: DecodingCycle) -> list:
     return whole if cycle.drafted or cycle.outcome != DECODED else whole[:2]
 
 
-def _cycle(
-    tokens: list[int],
-    target_seconds: float,
-    draft_seconds: float = 0.0,
-    outcome: str = DECODED,
-    drafted: Sequence[int] = (),
-    accepted: int = 0,
-    acceptance: Sequence[float] = (),
-) -> DecodingCycle:
-    return DecodingCycle(
-        tuple(tokens), tuple(drafted), accepted, outcome, tuple(acceptance), draft_seconds, target_seconds
-    )
+def _cycle(values: list) -> DecodingCycle:
+    names = ("tokens", "target_seconds", "draft_seconds", "outcome", "drafted", "accepted", "acceptance")
+    pairs = zip(names[: len(values)], values, strict=True)
+    given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in pairs}
+    return DecodingCycle(**given)
 
 
 @dataclass(frozen=True)
@@ -322,8 +315,7 @@ class Trace:
     decoding: DecodingTrace | None = None
     demasking: DemaskingTrace | None = None
     phones: tuple[tuple[str, float, float], ...] = ()
-    """Phones that the model was told to speak, with start and end in seconds; empty for models that time speech
-    themselves."""
+    """Phones that the model was told to speak, with start and end in seconds; empty if the model times it itself."""
 
     @property
     def drawn_mel(self) -> np.ndarray:

@@ -403,52 +403,35 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
         return shortened(text, longest)
 
     def of_knob(knob: Knob) -> Knob:
-        texts = {"title": LONGEST_TITLE, "meaning": LONGEST_TEXT}
-        shorter: dict[str, Any] = {
-            name: clipped(f"{name} of the knob {knob.name!r}", getattr(knob, name), longest)
-            for name, longest in texts.items()
-            if len(getattr(knob, name)) > longest
-        }
-        return replace(knob, **shorter) if shorter else knob
+        title = clipped(f"title of the knob {knob.name!r}", knob.title, LONGEST_TITLE)
+        return replace(knob, title=title, meaning=clipped(f"meaning of the knob {knob.name!r}", knob.meaning))
 
-    def saying(field: str, function: Callable[[Any], object], empty: Any) -> Callable[[Any], Any]:
-        def said(given: Any) -> Any:
-            found, error = attempted(function, given)
-            if isinstance(error, PlainError):
-                reason = shortened(str(error))
-            elif error is not None:
-                reason = described(error, function.__module__ or "")
-            elif isinstance(found, str):
-                return shortened(found, LONGEST_TEXT)
-            elif found is empty:
-                return found
+    def watched(field: str, function: Callable[..., object], accepted: Callable[[object], bool], wanted: str) -> Any:
+        """``function``; a failure is reported, and said in place of a text, or an empty tuple in place of others."""
+
+        def called(*given: Any) -> Any:
+            found, error = attempted(function, *given)
+            if error is None and accepted(found):
+                return shortened(found, LONGEST_TEXT) if isinstance(found, str) else found
+            if error is None:
+                reason = f"it gave {kind_of(found)} in place of a {wanted}"
             else:
-                reason = f"it gave {kind_of(found)} in place of a text"
+                plain = isinstance(error, PlainError)
+                reason = shortened(str(error)) if plain else described(error, function.__module__ or "")
             sentence = f"{one.title}: {field} failed ({reason}); do without it, or mend {plug_in}."
             report(sentence)
-            return sentence
+            return sentence if wanted == "text" else ()
 
-        return said
+        return called
 
-    def listing(field: str, function: Callable[..., object]) -> Callable[..., Sequence[Any]]:
-        def listed(*given: Any) -> Sequence[Any]:
-            found, error = attempted(function, *given)
-            if error is not None:
-                reason = described(error, function.__module__ or "")
-            elif isinstance(found, Sequence) and not isinstance(found, str):
-                return found
-            else:
-                reason = f"it gave {kind_of(found)} in place of a tuple"
-            report(f"{one.title}: weights.{field} failed ({reason}); do without it, or mend {plug_in}.")
-            return ()
-
-        return listed
+    def is_list(found: object) -> bool:
+        return isinstance(found, Sequence) and not isinstance(found, str)
 
     weights = one.weights
     if weights is not None:
-        weights = replace(
-            weights, all_of=listing("all_of", weights.all_of), fitting=listing("fitting", weights.fitting)
-        )
+        each = {name: getattr(weights, name) for name in ("all_of", "fitting")}
+        each = {name: watched(f"weights.{name}", function, is_list, "tuple") for name, function in each.items()}
+        weights = replace(weights, **each)
     one = replace(
         one,
         title=clipped("title", one.title, LONGEST_TITLE),
@@ -459,8 +442,8 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
     )
     return replace(
         one,
-        describe=saying("describe", one.describe, ""),
-        little=saying("little", one.little, ""),
-        lacking=saying("lacking", one.lacking, None),
+        describe=watched("describe", one.describe, lambda found: isinstance(found, str), "text"),
+        little=watched("little", one.little, lambda found: isinstance(found, str), "text"),
+        lacking=watched("lacking", one.lacking, lambda found: isinstance(found, str | None), "text"),
         weights=weights,
     )

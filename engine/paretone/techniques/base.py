@@ -31,19 +31,7 @@ from paretone.setting.setting import Artefact, Published, Setting, UsedTechnique
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)
 
-SLOTS = (
-    "passages",
-    "grid",
-    "solver",
-    "weights",
-    "guidance",
-    "precision",
-    "skipping",
-    "blocks",
-    "draft",
-    "sampling",
-    "launching",
-)
+SLOTS = tuple("passages grid solver weights guidance precision skipping blocks draft sampling launching".split())
 """Slots of a plan, in the order in which techniques resolve; other slots come last."""
 GROUPS = {
     "Fewer evaluations": ("grid", "solver", "guidance", "sampling"),
@@ -152,7 +140,6 @@ class ArtefactFile:
     noun: str
     """Contents of the file, such as ``strategy table``."""
     meaning: str
-    """The option's help."""
     use: str
     """``"package.module:function"``, called with a setting, the loaded model, the file's path and the given knobs;
     returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
@@ -227,8 +214,7 @@ def training_job(package: str, request: str, module: str) -> Job:
     """The job ``train`` of a technique's ``package``, which has the class ``request`` and the form ``FORM``; its
     function ``train`` is in ``module``."""
     names = f"{package}:{request}", f"{package}.{module}:train"
-    form = f"{package}:FORM"
-    return Job("train", "Preparing speech", *names, on_loaded_model=False, finds_weights=True, form=form)
+    return Job("train", "Preparing speech", *names, on_loaded_model=False, finds_weights=True, form=f"{package}:FORM")
 
 
 @dataclass(frozen=True)
@@ -282,16 +268,13 @@ class Technique:
     needs: str = ""
     """Required features of the device; see :func:`paretone.device.lacking`."""
     artefact: ArtefactType | None = None
-    """Type of its prepared artefact, stored in profiles."""
     artefact_file: ArtefactFile | None = None
-    """Command-line file of the artefact."""
     weights: Weights | None = None
     jobs: tuple[Job, ...] = ()
     commands: tuple[str, ...] = ()
     """Commands of the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
     ``declare(parser)``, ``run(options, session)``, or ``"package.module:NAME"`` of a
-    :class:`paretone.commands.command.Command`. A name of two words, such as ``train draft``, is a subcommand of
-    ``train``."""
+    :class:`paretone.commands.command.Command`. A name of two words, ``train draft``, is a subcommand of ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`paretone.bench`."""
     published: tuple[Published, ...] = ()

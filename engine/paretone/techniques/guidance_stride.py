@@ -24,8 +24,7 @@ REUSE, LEAVE_OUT = "reuse", "leave_out"
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     if not plan.options["guidance"]:
         raise SettingError("Guidance is off; set a strength, or do without this technique.")
-    schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
-    return replace(plan, guidance=schedule)
+    return replace(plan, guidance=replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE))
 
 
 def describe(knobs: Values) -> str:

@@ -142,8 +142,7 @@ def technique_mark(name: str) -> Mark:
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Ours as declared, then all others by name; step pruning last. A point with several techniques has the first one's
-    shape and all colours, from the left: step pruning combines with all, so the point looks like the other
-    technique."""
+    shape and all colours, from the left: step pruning combines with all, so the point looks like the other one."""
 
     def rank(name: str) -> tuple[bool, bool, int, str]:
         found = find(name)

@@ -145,8 +145,7 @@ def knobs_of(entry: UsedTechnique) -> Values:
 
 
 def knobs_under(setting: Setting, name: str) -> Values:
-    """All knobs of the technique ``name`` under ``setting``: the defaults if it is not used. Raises as
-    :func:`knobs_of`."""
+    """All knobs of the technique ``name`` under ``setting``: the defaults if unused. Raises as :func:`knobs_of`."""
     return knobs_of(setting.technique(name) or UsedTechnique(name))
 
 

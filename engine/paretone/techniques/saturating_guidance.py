@@ -13,7 +13,7 @@ from dataclasses import replace
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.sampling.guidance import Saturation
-from paretone.setting.knobs import Choice, Number, Values, count
+from paretone.setting.knobs import Choice, Values, amount, count
 from paretone.setting.plan import FlowPlan
 from paretone.techniques.base import Conflict, Context, Paper, Technique, require_guidance
 from paretone.wording import percent
@@ -70,15 +70,14 @@ TECHNIQUE = Technique(
     place=94,
     mark=Mark("red", "hexagon"),
     knobs=(
-        Number(
+        amount(
             "threshold",
             "Threshold",
             "Foreseen change of an effect of guidance since it was last computed, as a share of its size, below which "
             "it is reused; where guidance ends: one minus the cosine of both velocities.",
             default=0.2,
+            between=(0.0, 2.0),
             symbol="δ",
-            minimum=0.0,
-            maximum=2.0,
             step=0.01,
         ),
         Choice(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.sampling.guidance import Strength, StrengthGuidance
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Number, Values, amount
 from paretone.setting.plan import FlowPlan
 from paretone.techniques.base import Conflict, Context, Paper, Technique, require_guidance
 
@@ -55,11 +55,11 @@ def describe(knobs: Values) -> str:
 
 
 def _strength(name: str, title: str, meaning: str) -> Number:
-    return Number(name, title, meaning, default=2.0, minimum=0.0, maximum=10.0, step=0.1)
+    return amount(name, title, meaning, default=2.0, between=(0.0, 10.0), step=0.1)
 
 
 def _time(name: str, title: str, meaning: str, default: float) -> Number:
-    return Number(name, title, meaning, default=default, minimum=0.0, maximum=1.0, step=0.05)
+    return amount(name, title, meaning, default=default, between=(0.0, 1.0), step=0.05)
 
 
 TECHNIQUE = Technique(

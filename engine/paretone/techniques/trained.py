@@ -43,8 +43,7 @@ def fitting(info: ModelInfo, name: str, knobs: Values) -> tuple[TrainedWeights, 
 def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
     """Replace the typed artefact of ``entry`` by the fingerprint of the loaded model's weights that it names: by file,
     with or without folder and suffix, or by the first digits of the fingerprint. Open knobs of ``entry`` are set to
-    those of the weights. Raises :class:`SettingError`, which lists the available weights, or the knob that does not fit
-    them."""
+    those of the weights. Raises :class:`SettingError`, which lists available weights, or the knob that does not fit."""
     declared = technique(entry.technique)
     weights = declared.weights
     there = tuple(weights.all_of(info)) if weights else ()

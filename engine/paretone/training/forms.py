@@ -12,7 +12,7 @@ from typing import Any
 
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, count
 from paretone.techniques.registry import named, techniques
 from paretone.training.requests import TrainingRequest, usual_own_sentences
 from paretone.wording import counted
@@ -170,9 +170,7 @@ def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
 
 def count_knob(name: str, title: str, meaning: str, default: int, most: int, least: int = 0) -> Number:
     """Whole-number knob; a change takes effect at the next training."""
-    return Number(
-        name, title, meaning, default=default, minimum=least, maximum=most, whole=True, effect=Effect.AFTER_TRAINING
-    )
+    return count(name, title, meaning, default, (least, most), effect=Effect.AFTER_TRAINING)
 
 
 SENTENCES = count_knob(

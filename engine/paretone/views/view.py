@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paretone.models.base import FlowModel, ModelInfo, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer, Passing, StepReport
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, count
 from paretone.setting.setting import Setting
 from paretone.views.figure import Panel
 
@@ -69,9 +69,7 @@ class View:
 def count_knob(
     name: str, title: str, meaning: str, default: int, most: int, least: int = 1, unit: str = "", symbol: str = ""
 ) -> Number:
-    return Number(
-        name, title, meaning, default, symbol, unit, Effect.NEXT_VIEW, minimum=least, maximum=most, whole=True
-    )
+    return count(name, title, meaning, default, (least, most), symbol=symbol, unit=unit, effect=Effect.NEXT_VIEW)
 
 
 def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number:

@@ -9,7 +9,7 @@ from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import Utterance
 from paretone.session.events import Event, Prepared
-from paretone.techniques.ditreducio.record import TransferMeasured
+from paretone.techniques.ditreducio.record import TransferReport
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.state.jobs import Kind
@@ -43,8 +43,8 @@ class TransferPresenter(Presenter):
             self.transfer.set_table(table.fingerprint if table is not None else "")
 
     def follow(self, event: Event) -> None:
-        if self.transfer is not None and isinstance(event, Prepared) and isinstance(event.result, TransferMeasured):
-            self.transfer.show_report(event.result.report)
+        if self.transfer is not None and isinstance(event, Prepared) and isinstance(event.result, TransferReport):
+            self.transfer.show_report(event.result)
 
     def _build_transfer(self) -> TransferPanel:
         from paretone_app.features.transfer.panel import TransferPanel

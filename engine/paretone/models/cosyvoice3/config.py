@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from paretone.models.cosyvoice2.config import INSTRUCTION, MODE, STREAM, FlowSizes, HiftConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from paretone.models.f5.config import BackboneConfig
-from paretone.setting.knobs import Number, count
+from paretone.setting.knobs import amount, count
 
 NAME, REINFORCED = "Fun-CosyVoice3-0.5B", "Fun-CosyVoice3-0.5B-RL"
 """The release, and the same with its language model after reinforcement learning."""
@@ -72,13 +72,12 @@ OPTIONS = (
         default=FlowConfig.steps,
         between=(1, 32),
     ),
-    Number(
+    amount(
         "flow_guidance",
         "Guidance of the flow",
         "Strength of classifier-free guidance in the flow. 0 leaves out the second branch, half of the flow's work.",
         default=FlowConfig.guidance,
-        minimum=0.0,
-        maximum=3.0,
+        between=(0.0, 3.0),
         step=0.1,
     ),
 )

@@ -12,7 +12,7 @@ from paretone.errors import CheckpointError
 from paretone.models.files.config_file import ConfigFile
 from paretone.reading import shown
 from paretone.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
-from paretone.setting.knobs import Choice, Number
+from paretone.setting.knobs import Choice, amount
 
 LAYOUT = "f5-tts"
 """Layout of the official checkpoints, in declarations."""
@@ -121,15 +121,14 @@ OPTIONS = (
     STEPS,
     SPACING,
     SWAY,
-    Number(
+    amount(
         "guidance",
         "Guidance",
         "Strength of classifier-free guidance as the official code counts it: v + g·(v − v₀). 0 runs one branch only.",
         default=2.0,
+        between=(0.0, 10.0),
         trajectory=True,
         symbol="g",
-        minimum=0.0,
-        maximum=10.0,
         step=0.1,
     ),
     Choice(

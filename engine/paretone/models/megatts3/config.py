@@ -13,7 +13,7 @@ from pathlib import Path
 from paretone.errors import CheckpointError
 from paretone.models.files.config_file import WeightShapes
 from paretone.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
-from paretone.setting.knobs import Number
+from paretone.setting.knobs import amount
 
 LAYOUT = "megatts3"
 """Layout of the official checkpoint, in declarations."""
@@ -96,37 +96,34 @@ _SAMPLER = (
     STEPS,
     replace(SPACING, default="uniform", titles=("EPSS where a table exists (not official here)", "Uniform (official)")),
     SWAY,
-    Number(
+    amount(
         "intelligibility",
         "Intelligibility",
         "Guidance strength of the text; 1 is none. With both at 1, one branch runs instead of three.",
         default=1.6,
+        between=(0.0, 5.0),
         trajectory=True,
         symbol="p",
-        minimum=0.0,
-        maximum=5.0,
         step=0.1,
     ),
-    Number(
+    amount(
         "similarity",
         "Similarity",
         "Guidance strength of the prompt's voice; 1 is none.",
         default=2.5,
+        between=(0.0, 5.0),
         trajectory=True,
         symbol="t",
-        minimum=0.0,
-        maximum=5.0,
         step=0.1,
     ),
-    Number(
+    amount(
         "overshoot",
         "Overshoot",
         "How far every step overshoots before fresh noise takes it back, in steps; 0 adds no noise.",
         default=3.0,
+        between=(0.0, 5.0),
         trajectory=True,
         symbol="c",
-        minimum=0.0,
-        maximum=5.0,
         step=0.5,
     ),
     SPEED,
@@ -135,15 +132,14 @@ _SAMPLER = (
 
 OPTIONS = (
     *_SAMPLER,
-    Number(
+    amount(
         "disturbance",
         "Duration noise",
         "Random change of every phone's duration, up to this share, equal for all takes of a text. "
         "The official code uses 10 %, random each time; 0 keeps the predicted durations.",
         default=0.0,
+        between=(0.0, 50.0),
         unit="%",
-        minimum=0.0,
-        maximum=50.0,
         step=5.0,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretone.extras import how_to_add
 from paretone.sampling.options import DEMASKING_OPTIONS, SPEED
-from paretone.setting.knobs import Number, Switch, Text
+from paretone.setting.knobs import Switch, Text, amount
 
 LAYOUT = "omnivoice"
 """Layout of the official checkpoint, in declarations."""
@@ -43,15 +43,14 @@ OPTIONS = (
         default="",
     ),
     SPEED,
-    Number(
+    amount(
         "duration",
         "Duration",
         "Duration of the speech in seconds; 0: estimate it from the text at the pace of the recording. Overrides "
         "the speed.",
         default=0.0,
+        between=(0.0, LONGEST_TOLD),
         unit="s",
-        minimum=0.0,
-        maximum=LONGEST_TOLD,
         step=0.5,
     ),
     Switch("denoise", "Clean sound", "Ask OmniVoice to leave out noise and echo of the recording.", default=True),

@@ -18,7 +18,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.declaration import Model
-from paretone.setting.knobs import NO_VALUES, Number, Values, count
+from paretone.setting.knobs import NO_VALUES, Values, amount, count
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
@@ -34,20 +34,7 @@ from paretone.techniques.base import (
     to_type,
     training_job,
 )
-from paretone.training.forms import (
-    OWN_SENTENCES,
-    TEACHER,
-    Figure,
-    TrainingForm,
-    TrainingOffer,
-    count_knob,
-    estimate_by_share,
-    fine_tuning_arguments,
-    method_knob,
-    minutes_by_share,
-    remark_on_sentences,
-    usual_sentences,
-)
+from paretone.training import forms
 from paretone.training.requests import FineTuningRequest
 from paretone.wording import counted
 
@@ -74,8 +61,8 @@ class Targets:
 
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
-    """Steps of the frozen model that one evaluation from noise to speech replaces in training; proportionally fewer for
-    parts, but at least two."""
+    """Steps of the frozen model that one evaluation from noise to speech replaces; proportionally fewer for parts, at
+    least two."""
     uses: int = 1
     """Training steps per displacement of the frozen model; reuse is cheaper than a new one."""
     single_share: float = SINGLE_SHARE
@@ -198,9 +185,9 @@ TECHNIQUE = Technique(
     place=25,
     mark=Mark("red", "diamond"),
     exports=__name__,
-    benches=(("few-evaluations", "paretone.techniques.average_velocity.bench"),),
-    commands=("paretone.techniques.average_velocity.command",),
-    jobs=(training_job("paretone.techniques.average_velocity", "AverageVelocityRequest", "recipe"),),
+    benches=(("few-evaluations", f"{__name__}.bench"),),
+    commands=(f"{__name__}.command",),
+    jobs=(training_job(__name__, "AverageVelocityRequest", "recipe"),),
     knobs=(
         count(
             "evaluations",
@@ -210,14 +197,13 @@ TECHNIQUE = Technique(
             default=2,
             between=(1, MOST_EVALUATIONS),
         ),
-        Number(
+        amount(
             "temperature",
             "Temperature",
             "Scale of the noise that a take starts from: with less, speech is calmer, more natural and less varied. 0: "
             f"{OF_WEIGHTS}, usually 1.",
             default=0.0,
-            minimum=0.0,
-            maximum=HIGHEST_TEMPERATURE,
+            between=(0.0, HIGHEST_TEMPERATURE),
             step=0.05,
             lowest=OF_WEIGHTS,
             later=True,
@@ -235,12 +221,10 @@ TECHNIQUE = Technique(
 )
 
 
-OFFER = TrainingOffer(
-    {},
-    "&Train weights for few evaluations…",
-    "Open Training to train weights of this model for one to four evaluations",
+OFFER = forms.TrainingOffer(
+    {}, "&Train weights for few evaluations…", "Open Training to train weights of this model for 1 to 4 evaluations"
 )
-BY_SHARE = minutes_by_share(40.0, 8_200_000)
+BY_SHARE = forms.minutes_by_share(40.0, 8_200_000)
 """Training of the bundled F5 on one CPU core with bfloat16."""
 
 
@@ -255,18 +239,18 @@ def _why_not(info: ModelInfo) -> str:
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
-    before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences." if spoken else ""
-    return estimate_by_share(info, _minutes(info), "the bundled F5") + before
+    before = f" Without speech of your own, {forms.TEACHER} first speaks 6,500 sentences." if spoken else ""
+    return forms.estimate_by_share(info, _minutes(info), "the bundled F5") + before
 
 
-FORM = TrainingForm(
+FORM = forms.TrainingForm(
     name=TECHNIQUE.name,
     title=f"{TECHNIQUE.title} weights",
     families=TECHNIQUE.families,
     intro="Trains weights of the loaded model with which one to four evaluations in one branch go the way of many "
     "steps under its usual guidance. A manifest is a CSV file with the columns audio and text.",
     knobs=(
-        method_knob(
+        forms.method_knob(
             (
                 (
                     "displacement",
@@ -276,7 +260,7 @@ FORM = TrainingForm(
                 ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
             )
         ),
-        count_knob(
+        forms.count_knob(
             "teacher_steps",
             "Steps of the model",
             "Steps of the model itself that one evaluation replaces in training; more are truer and slower.",
@@ -284,24 +268,24 @@ FORM = TrainingForm(
             32,
             FEWEST_STEPS,
         ),
-        OWN_SENTENCES,
+        forms.OWN_SENTENCES,
     ),
     found=(
-        Figure("left", "squared distance that is left"),
-        Figure("distance 1", "distance, 1 evaluation", share=False),
-        Figure("distance 2", "distance, 2 evaluations", share=False),
+        forms.Figure("left", "squared distance that is left"),
+        forms.Figure("distance 1", "distance, 1 evaluation", share=False),
+        forms.Figure("distance 2", "distance, 2 evaluations", share=False),
     ),
     progress="At step {step} {found} of the squared distance to many guided steps is left.",
     request=lambda place, plan: AverageVelocityRequest(
         method=str(plan.knobs["method"]),
         teacher_steps=int(plan.knobs["teacher_steps"]),
-        **fine_tuning_arguments(place, plan),
+        **forms.fine_tuning_arguments(place, plan),
     ),
     minutes=_minutes,
     folder=lambda model, knobs: f"{model}-{knobs['method']}",
-    fitting=usual_sentences,
+    fitting=forms.usual_sentences,
     needs_manifest=True,
-    remark=remark_on_sentences,
+    remark=forms.remark_on_sentences,
     why_not=_why_not,
     estimate=_estimate,
     ready=lambda figures: ({}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."),

@@ -48,9 +48,7 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=32, rounds=7)
     qualities.add_arguments(parser, sentences=30)
-    parser.add_argument(
-        "--weights", default="", help="file of the weights, or beginning of its SHA-256 (default: first)"
-    )
+    parser.add_argument("--weights", default="", help="file of the weights, or start of its SHA-256 (default: first)")
     parser.add_argument("--precision", default="", help="also run average velocity in this precision")
 
 

@@ -24,10 +24,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_knobs(group, OPTIONS)
     for name in GUIDANCE:
         group.add_argument(
-            f"--{name}",
-            type=arguments.finite,
-            metavar="STRENGTH",
-            help="guidance to include (default: the model's usual one)",
+            f"--{name}", type=arguments.finite, metavar="STRENGTH", help="guidance to include (default: the usual)"
         )
     group.add_argument(
         "--uses",
@@ -59,9 +56,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="such weights of the same checkpoint to start from (default: the model's own)",
     )
     train.add_training(
-        parser,
-        "4e-4 below 20 million parameters, else 1e-5",
-        "0.006 below 20 million parameters, else AdamW for everything",
+        parser, "4e-4 below 20 million parameters, else 1e-5", "0.006 below 20 million parameters, else AdamW for all"
     )
 
 

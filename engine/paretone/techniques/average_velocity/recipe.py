@@ -97,8 +97,8 @@ def displacement(velocity: Field, state: Tensor, times: Tensor) -> Tensor:
 def mean_flow(average: Field, velocity: Tensor, state: Tensor, intervals: Tensor) -> tuple[Tensor, Tensor]:
     """MeanFlow's prediction and target (Geng et al., arXiv 2505.13447), each (B, frames, bands). The definition (r −
     t)·u = ∫ v dτ, differentiated along the path from t on, says u = v + (r − t)·du/dt. The derivative is that of
-    ``average`` along the ``velocity`` of the path at ``state``, by one Jacobian-vector product; the target is detached,
-    the prediction is not."""
+    ``average`` along the ``velocity`` of the path at ``state``, by one Jacobian-vector product; only the target is
+    detached."""
     starts, ends = intervals.unbind(-1)
 
     def along(moving: Tensor, times: Tensor) -> Tensor:
@@ -121,8 +121,8 @@ class _Kept(Generic[Target]):
 
 @dataclass
 class TargetsInUse(Generic[Target]):
-    """Returns each target ``uses`` times, interleaved with others. Targets are not in checkpoints: a resumed run begins
-    with new ones."""
+    """Returns each target ``uses`` times, interleaved with others. They are in no checkpoint: a resumed run makes new
+    ones."""
 
     uses: int
     generator: torch.Generator
@@ -160,7 +160,6 @@ class AverageVelocityOptions(Targets, FineTuningOptions):
     hold: float = 0.0
     validation_items: int = 4
     sway: float = -1.0
-    """Sway of the model's grid."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,7 +359,6 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
 
     @property
     def file_name(self) -> str:
-        """Such as ``guidance-1.safetensors``."""
         return "-".join(f"{name}-{value:g}" for name, value in sorted(self.options.guidance.items())) + ".safetensors"
 
     @property

@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Switch, Values, count
+from paretone.setting.knobs import Switch, Values, amount, count
 from paretone.setting.plan import Blocks, MaskedPlan, Part
 from paretone.setting.setting import Published
 from paretone.techniques.base import Context, Paper, Technique, ordinal
@@ -138,15 +138,14 @@ TECHNIQUE = Technique(
             "then differ.",
             default=True,
         ),
-        Number(
+        amount(
             "step_time",
             "Assumed step",
             "If steps do not follow measured times: later blocks take as many as fit if a step takes this long, equal "
             "for every take; 0 gives every block all its steps.",
             default=0.0,
+            between=(0.0, 1000.0),
             unit="ms",
-            minimum=0.0,
-            maximum=1000.0,
             step=5.0,
             lowest="all steps",
         ),
@@ -170,7 +169,7 @@ TECHNIQUE = Technique(
             between=(1, 64),
         ),
     ),
-    benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.bench"),),
+    benches=(("omnivoice-first-audio", f"{__name__}.bench"),),
     published=(
         Published(
             "blocks",

@@ -48,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_listening_arguments(parser, sentences=10)
     for knob in TECHNIQUE.knobs:
         if knob.name != "adaptive":
-            parser.add_argument(
-                f"--{knob.name.replace('_', '-')}", type=int, help=f"{knob.title}; else the technique's own"
-            )
+            parser.add_argument(f"--{knob.name.replace('_', '-')}", type=int, help=f"{knob.title}; else the usual")
 
 
 def run(arguments: argparse.Namespace) -> Report:

@@ -17,7 +17,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import SpeechModel, Utterance, flow_model
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
-from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
+from paretone.setting.knobs import Choice, Effect, Values, amount, defaults
 from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import compatibility_of
@@ -49,17 +49,16 @@ before its last projection, whose units have no name."""
 COMPARED = ("branches", "guided", "combined", "combined_first")
 COMBINATIONS = ("worst", "mean")
 """Combination of the errors of sentences that are calibrated together."""
-THRESHOLD = Number(
+THRESHOLD = amount(
     "threshold",
     "Threshold",
     "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it. The published values "
     "(F5-TTS 0.05 to 0.30, MegaTTS 3 0.2 to 1.2) belong to the official code's relative error, not to the mean "
     "absolute one.",
     default=0.10,
+    between=(0.0, 2.0),
     symbol="δ",
     effect=Effect.AFTER_CALIBRATION,
-    minimum=0.0,
-    maximum=2.0,
     step=0.01,
 )
 CHECK_PHASE = Choice(
@@ -85,15 +84,14 @@ OBJECTIVE = Choice(
     titles=("Error of the step (paper)", "End of the trajectory (ours)"),
     later=True,
 )
-OPERATIONS = Number(
+OPERATIONS = amount(
     "operations",
     "Operations left",
     "Budget of a calibration for the end of the trajectory, as a share of the baseline's operations.",
     default=50.0,
+    between=(10.0, 100.0),
     unit="%",
     effect=Effect.AFTER_CALIBRATION,
-    minimum=10.0,
-    maximum=100.0,
     step=5.0,
     later=True,
 )
@@ -124,7 +122,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         raise ProfileError(
             f"The strategy table has {table.layers} layers, but {context.info.title} has {context.info.layers}."
         )
-    evaluator = Part.of("paretone.techniques.ditreducio.evaluating:evaluators", table=table)
+    evaluator = Part.of(f"{__name__}.evaluating:evaluators", table=table)
     plan = replace(plan, evaluator=evaluator, evaluated_share=table.ops_ratio)
     unused = table.count(SkipAction.BS) if context.info.guidance.branches(plan.options) == 1 else 0
     if not unused:
@@ -178,8 +176,8 @@ def calibrates_alike(knobs: Values, other: Values) -> bool:
 def _published(
     model: str, models: tuple[str, ...], step: float, options: Values, compare: str, check_phase: str
 ) -> tuple[Published, ...]:
-    """Columns T0 to T6 of table 1 for a model, by its official code of 2025: T0 is the baseline, each further one
-    raises δ by ``step``."""
+    """Columns T0 to T6 of table 1 for a model, by its official code of 2025: T0 is the baseline, each further adds
+    ``step``."""
     knobs = Values(metric="relative", compare=compare, check_phase=check_phase, marked=10.0, branch_skip="both")
     return tuple(
         Published(
@@ -210,47 +208,45 @@ TECHNIQUE = Technique(
     slot="skipping",
     place=10,
     mark=Mark("blue", "circle"),
-    exports="paretone.techniques.ditreducio",
-    study="paretone.techniques.ditreducio",
-    benches=tuple(
-        (name, f"paretone.techniques.ditreducio.{name}_bench") for name in ("skipping", "intelligibility", "rivals")
-    ),
+    exports=__name__,
+    study=__name__,
+    benches=tuple((name, f"{__name__}.{name}_bench") for name in ("skipping", "intelligibility", "rivals")),
     views=(
-        "paretone.techniques.ditreducio.redundancy_views:TEMPORAL_REDUNDANCY",
-        "paretone.techniques.ditreducio.redundancy_views:BRANCH_REDUNDANCY",
-        "paretone.techniques.ditreducio.redundancy_views:ATTENTION_SIMILARITY",
-        "paretone.techniques.ditreducio.redundancy_views:ATTENTION_MAPS",
-        "paretone.techniques.ditreducio.threshold_views:MODULE_LATENCIES",
-        "paretone.techniques.ditreducio.threshold_views:ABLATION",
-        "paretone.techniques.ditreducio.threshold_views:TABLES",
-        "paretone.techniques.ditreducio.threshold_views:OBJECTIVES",
+        f"{__name__}.redundancy_views:TEMPORAL_REDUNDANCY",
+        f"{__name__}.redundancy_views:BRANCH_REDUNDANCY",
+        f"{__name__}.redundancy_views:ATTENTION_SIMILARITY",
+        f"{__name__}.redundancy_views:ATTENTION_MAPS",
+        f"{__name__}.threshold_views:MODULE_LATENCIES",
+        f"{__name__}.threshold_views:ABLATION",
+        f"{__name__}.threshold_views:TABLES",
+        f"{__name__}.threshold_views:OBJECTIVES",
     ),
     artefact_file=ArtefactFile(
         "table",
         "strategy table",
         "DiTReducio's strategy table, Paretone's or the official form",
-        "paretone.techniques.ditreducio.table_commands:with_table",
+        f"{__name__}.table_commands:with_table",
         ("branch_skip",),
         _MADE_BY,
     ),
     commands=(
-        "paretone.techniques.ditreducio.calibrate_command",
-        "paretone.techniques.ditreducio.table_commands:TRANSFER",
-        "paretone.techniques.ditreducio.table_commands:EXPORT",
-        "paretone.techniques.ditreducio.table_commands:IMPORT",
+        f"{__name__}.calibrate_command",
+        f"{__name__}.table_commands:TRANSFER",
+        f"{__name__}.table_commands:EXPORT",
+        f"{__name__}.table_commands:IMPORT",
     ),
     jobs=(
         Job(
             "calibrate",
             "Calibrating",
-            "paretone.techniques.ditreducio.record:CalibrationRequest",
-            "paretone.techniques.ditreducio.preparation:carry_out_calibration",
+            f"{__name__}.record:CalibrationRequest",
+            f"{__name__}.preparation:carry_out_calibration",
         ),
         Job(
             "transfer",
             "Measuring the transfer",
-            "paretone.techniques.ditreducio.record:TransferRequest",
-            "paretone.techniques.ditreducio.preparation:carry_out_transfer",
+            f"{__name__}.record:TransferRequest",
+            f"{__name__}.preparation:carry_out_transfer",
         ),
     ),
     published=(
@@ -290,16 +286,15 @@ TECHNIQUE = Technique(
                 "Combined, then all branches (official MegaTTS 3 code, 2026)",
             ),
         ),
-        Number(
+        amount(
             "marked",
             "Cells tried first",
             "Share of the layer-step cells that are tried first: those with the most diagonal attention (check phase).",
             default=10.0,
+            between=(0.0, 100.0),
             symbol="q",
             unit="%",
             effect=Effect.AFTER_CALIBRATION,
-            minimum=0.0,
-            maximum=100.0,
             step=1.0,
         ),
         Choice(
@@ -328,7 +323,7 @@ def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer]
     records: list[CalibrationRecord] = []
 
     def prepare(
-        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+        model: SpeechModel, sentences: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
         flow, used = flow_model(model, "Calibrating"), setting.technique(NAME)
         assert used is not None
@@ -341,8 +336,7 @@ def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer]
                 if derived.exact:
                     return derived.table
         # Imported by name, because it imports torch.
-        calibrate_model = imported("paretone.techniques.ditreducio.preparation:calibrate_model")
-        records.append(calibrate_model(flow, utterances, setting, observer))
+        records.append(imported(f"{__name__}.preparation:calibrate_model")(flow, sentences, setting, observer))
         return records[-1].table
 
     return prepare

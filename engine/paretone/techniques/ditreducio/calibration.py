@@ -75,8 +75,7 @@ def calibrate(
     similarities, cut = passes.check()
     if not pre_calibrates:
         cut = math.inf
-    marked = similarities >= cut
-    pre_table, pre_trials = passes.pre_calibrate(marked)
+    pre_table, pre_trials = passes.pre_calibrate(similarities >= cut)
     table, trials = passes.calibrate(pre_table)
     words = origin("calibrated", passes.threshold, len(targets), combine)
     return CalibrationRecord(

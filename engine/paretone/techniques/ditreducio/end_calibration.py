@@ -8,8 +8,7 @@ their direction or against it. Here skips are chosen by their effect on the last
 2. Every change of a cell that saves operations is measured on the trajectory under the current table: the change of the
    next state, and of later states that reuse the cell's output.
 3. Changes are chosen in turn, each with the least growth of the squared distance of the end per operation saved, until
-   the round's share of the budget is saved. Changes add as vectors, so that one may be chosen because it cancels
-   another.
+   the round's share of the budget is saved. Changes add as vectors: one may be chosen because it cancels another.
 4. The trajectory is run again, which gives the true end, and the next round starts from there.
 5. Final rounds exchange: cells are computed again where that helps most, and others skip. An exchange without
    improvement is dropped, and ends the search.
@@ -139,8 +138,7 @@ class _Search:
     def distance(self) -> float:
         """Root mean squared distance of the end from the end without skips."""
         if self._distance is None:
-            ends = [path.walk(self.rows, {})[0] for path in self.paths]
-            self._distance = self._difference(ends).norm().item()
+            self._distance = self._difference([path.walk(self.rows, {})[0] for path in self.paths]).norm().item()
         return self._distance
 
     def save(self, share: float) -> list[tuple[Change, float]]:
@@ -240,7 +238,6 @@ class _Step:
     """The next state."""
     entered: Tensor
     inputs: list[Tensor]
-    """Inputs of the layers."""
     before: list[LayerMemory]
     """Memory of the layers at the start of the step."""
 
@@ -256,8 +253,7 @@ class EndPath:
         self._forecasts = knobs["temporal"] == "forecast"
         self._spares = knobs["branch_skip"] == "attention"
         self._gains = [1.0] * self._steps
-        values = target.noise[0, target.prompt_frames :].numel()
-        self._stride = max(1, values // SAMPLES)
+        self._stride = max(1, target.noise[0, target.prompt_frames :].numel() // SAMPLES)
         computing = [[SkipAction.NONE] * self._steps] * self._layers
         self.goal = self.walk(computing, {})[0]
         """End without skips, as by :meth:`seen`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 
@@ -114,7 +115,5 @@ def _row(verdict: VoiceVerdict, baseline: VoiceVerdict | None) -> dict[str, obje
     if baseline is not None and verdict is not baseline:
         pairs = list(zip(baseline.syntheses, verdict.syntheses, strict=True))
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for one in verdict.syntheses]))
-        row["log-mel distance"] = float(
-            np.mean([log_mel_distance(a.trace.drawn_mel, b.trace.drawn_mel) for a, b in pairs])
-        )
+        row["log-mel distance"] = fmean(log_mel_distance(a.trace.drawn_mel, b.trace.drawn_mel) for a, b in pairs)
     return row

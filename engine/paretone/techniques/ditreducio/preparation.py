@@ -25,7 +25,6 @@ from paretone.techniques.ditreducio.record import (
     CalibrationRecord,
     Sentence,
     SentenceTransfer,
-    TransferMeasured,
     TransferReport,
 )
 from paretone.techniques.ditreducio.table import StrategyTable
@@ -44,8 +43,7 @@ def calibrate_model(
     with torch.inference_mode():
         if knobs["objective"] == ditreducio.END:
             check_together(targets)
-            counts = flow_model(model, "Calibrating").operations(scripts[0])
-            record = calibrate_end(targets, counts, knobs, observer)
+            record = calibrate_end(targets, flow_model(model, "Calibrating").operations(scripts[0]), knobs, observer)
         else:
             record = calibrate(targets, knobs, observer, combine)
     return replace(record, sentences=sentences, seed=setting.seed)
@@ -145,9 +143,9 @@ def carry_out_calibration(task: JobTask) -> Calibrated:
     return Calibrated(record, model.operations(script), time.perf_counter() - started)
 
 
-def carry_out_transfer(task: JobTask) -> TransferMeasured:
-    started, request = time.perf_counter(), task.request
+def carry_out_transfer(task: JobTask) -> TransferReport:
+    request = task.request
     model = flow_model(task.loaded, "Measuring a strategy table")
     report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)
     task.observer.check()
-    return TransferMeasured(report, time.perf_counter() - started)
+    return report

@@ -82,7 +82,6 @@ class CalibrationRecord:
     similarities: np.ndarray = field(repr=False, compare=False)
     """(layers, steps) diagonal similarity of the check phase."""
     sentences: tuple[Sentence, ...] = ()
-    """Sentences of the calibration."""
     combine: str = "worst"
     """Combination of several sentences' errors."""
     seed: int = 0
@@ -175,7 +174,6 @@ class CalibrationRecord:
 
 
 def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
-    """Description of a table's origin."""
     words = f"{how} at threshold {threshold:g}"
     return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"
 
@@ -258,13 +256,8 @@ class TransferReport:
     @property
     def well(self) -> bool:
         """Whether new text does as well as the table's own, with most skips within their bounds."""
-        return (
-            bool(self.calibrated) and not self.advised and self.judgement.verdict == PASSES and not self._mostly_beyond
-        )
-
-    @property
-    def _mostly_beyond(self) -> bool:
-        return _figures(self.unseen)[1] >= MANY_EXCEEDING
+        passes = bool(self.calibrated) and not self.advised and self.judgement.verdict == PASSES
+        return passes and _figures(self.unseen)[1] < MANY_EXCEEDING
 
     @property
     def advised(self) -> bool:
@@ -284,7 +277,7 @@ class TransferReport:
             figures = self._next_to_own(self.unseen)
             if self.judgement.verdict != PASSES:
                 return f"Transfer is {self.judgement.words} ({figures})."
-            if self._mostly_beyond:
+            if not self.well:
                 return (
                     "The table serves new text as it serves its own, but most skips are beyond their bounds: "
                     f"{figures}. Compare by ear before you use it."
@@ -317,9 +310,8 @@ def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
 @dataclass(frozen=True)
 class CalibrationRequest:
     """Request to calibrate on all ``utterances`` together, with DiTReducio's knobs in ``setting``. ``combine`` is one
-    of :data:`paretone.techniques.ditreducio.COMBINATIONS`. Reports are
-    :class:`paretone.techniques.ditreducio.record.Trial` and :class:`Similarities`; the result is
-    :class:`Calibrated`."""
+    of :data:`paretone.techniques.ditreducio.COMBINATIONS`. Reports are :class:`Trial` and :class:`Similarities`; the
+    result is :class:`Calibrated`."""
 
     activity: ClassVar[str] = "calibrating"
 
@@ -346,7 +338,7 @@ class Calibrated:
 @dataclass(frozen=True)
 class TransferRequest:
     """Request to measure ``table``, ``calibrated`` on these utterances if known, on ``unseen`` ones. Errors are
-    compared with the threshold of DiTReducio in ``setting``. The result is :class:`TransferMeasured`."""
+    compared with the threshold of DiTReducio in ``setting``. The result is :class:`TransferReport`."""
 
     activity: ClassVar[str] = "measuring the transfer"
 
@@ -354,9 +346,3 @@ class TransferRequest:
     calibrated: tuple[Utterance, ...]
     unseen: tuple[Utterance, ...]
     setting: Setting
-
-
-@dataclass(frozen=True)
-class TransferMeasured:
-    report: TransferReport
-    seconds: float

@@ -11,7 +11,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
 from paretone.observer import Work
-from paretone.setting.knobs import Choice, Effect, Number, defaults
+from paretone.setting.knobs import Choice, Effect, amount, defaults
 from paretone.speaking import scripted
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
 from paretone.views.view import Findings, Stages, Task, View, count_knob
@@ -104,8 +104,7 @@ def compute_similarity(task: Task) -> Findings:
             trajectory.begin(step, (SkipAction.NONE,) * layers)
             for layer in range(layers):
                 if step:
-                    outcome = next(trajectory.outcomes(layer, (SkipAction.TS,)))
-                    redundancies[layer][step] = 1 - trajectory.error(outcome)
+                    redundancies[layer][step] = 1 - trajectory.error(next(trajectory.outcomes(layer, (SkipAction.TS,))))
                     work.done(layers - layer)
                 trajectory.settle(layer, SkipAction.NONE)
             trajectory.finish()
@@ -181,24 +180,22 @@ ATTENTION_SIMILARITY = View(
     families=("flow",),
     of_mel_flow=True,
     knobs=lambda layers: (
-        Number(
+        amount(
             "redundant_from",
             "Redundant above",
             "A layer-step pair is highly redundant when 1 − mean absolute change of the output lies above this.",
             default=0.9,
+            between=(0.0, 1.0),
             symbol="R",
-            maximum=1.0,
-            minimum=0.0,
             effect=Effect.NEXT_VIEW,
             step=0.01,
         ),
-        Number(
+        amount(
             "width",
             "Interval width",
             "Width of the intervals of diagonal similarity.",
             default=0.02,
-            minimum=0.01,
-            maximum=0.5,
+            between=(0.01, 0.5),
             effect=Effect.NEXT_VIEW,
             step=0.01,
         ),
@@ -276,8 +273,7 @@ LINEAR, LOGARITHMIC = "linear", "logarithmic"
 def compute_maps(task: Task) -> Findings:
     """Run up to the step without techniques, and show the layer's attention there."""
     layer, step = int(task.knobs["layer"]), int(task.knobs["step"])
-    setting = task.setting.baseline
-    script = scripted(task.flow, task.utterance.text, task.utterance.voice, setting)
+    script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting.baseline)
     work = Stages(task.observer, step)
     observer = work.part(step - 1, f"Capturing the attention of layer {layer} at step {step}")
     captured = task.flow.capture_attention(script, layer - 1, step - 1, observer)
@@ -304,8 +300,8 @@ def compute_maps(task: Task) -> Findings:
 
 
 def pooled(maps: np.ndarray, most: int) -> np.ndarray:
-    """Maps (branches, queries, keys) of at most ``most`` cells a side: queries by the mean, keys by the sum, so that
-    rows still sum to one."""
+    """Maps (branches, queries, keys) of ``most`` cells a side at most: queries by the mean, keys by the sum: rows sum
+    to one."""
     frames = maps.shape[-1]
     width = -(-frames // most)
     starts = np.arange(0, frames, width)

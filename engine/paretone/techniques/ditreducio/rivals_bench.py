@@ -2,8 +2,8 @@
 
 Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), as
 published and calibrated for the end of the trajectory (ours), and rivals. The knob of each is searched on one other
-sentence until the share is met; the table has the share met on the test sentences, and how much of the saved operations
-is saved on the clock.
+sentence until the share is met; the table has the share met on the test sentences, and how much of the saving the clock
+shows.
 
 A default run compares at half of the operations alone and hears as many sentences as fit into five minutes on two
 cores. For figures to quote: ``--targets 0.7 0.5 0.35 --minutes 60``.
@@ -94,7 +94,6 @@ class Rival:
     """Upper end of the search, from 0."""
 
     def setting(self, baseline: Setting, value: float) -> Setting:
-        """``baseline`` with the rival at this value of the knob."""
         return baseline.with_technique(UsedTechnique(self.technique, self.others.replace(**{self.knob: value})))
 
 
@@ -107,7 +106,6 @@ SEARCHED = (
     Rival("dual_block_cache", "residual_diff_threshold", "dual block cache", _FURTHEST, 1.0),
     Rival("dual_block_cache", "residual_diff_threshold", "dual block cache, Taylor", _EXTRAPOLATED, 1.0),
 )
-"""Rivals with a threshold."""
 GUIDED_FIRST = Rival("guidance_interval", "steps", "guidance on the first k steps")
 """Its number of steps determines the share."""
 
@@ -203,8 +201,13 @@ class Entrants:
             yield self._with_table(FOR_END, target, percent(target), used, self._calibrated(used).table)
         for searched, target in product(SEARCHED, self.targets):
             yield self._searched(searched, target)
+        settings = [GUIDED_FIRST.setting(self.baseline, steps) for steps in range(1, self.baseline.options["steps"])]
+        shares = [resolve(self.model.info, one).ops_ratio(self._operations) for one in settings]
         for target in self.targets:
-            yield from self._guided_first(target)
+            nearest = int(np.argmin(np.abs(np.array(shares) - target)))
+            if abs(shares[nearest] - target) <= TOLERANCE:
+                way = Way(f"guidance first at {target:g}", settings[nearest])
+                yield Contender(GUIDED_FIRST.title, target, f"k = {nearest + 1}", way, shares[nearest])
 
     @cached_property
     def _operations(self) -> OperationCounts:
@@ -246,15 +249,6 @@ class Entrants:
         threshold = _threshold_for(target, share, rival.highest, trials=8)
         way = Way(f"{rival.title} at {target:g}", rival.setting(self.baseline, threshold))
         return Contender(rival.title, target, f"{threshold:.3g}", way, shares[threshold])
-
-    def _guided_first(self, target: float) -> Iterator[Contender]:
-        """The number of steps with the nearest share, if within the tolerance."""
-        settings = [GUIDED_FIRST.setting(self.baseline, steps) for steps in range(1, self.baseline.options["steps"])]
-        shares = [resolve(self.model.info, one).ops_ratio(self._operations) for one in settings]
-        nearest = int(np.argmin(np.abs(np.array(shares) - target)))
-        if abs(shares[nearest] - target) <= TOLERANCE:
-            way = Way(f"guidance first at {target:g}", settings[nearest])
-            yield Contender(GUIDED_FIRST.title, target, f"k = {nearest + 1}", way, shares[nearest])
 
 
 def _threshold_for(target: float, share: Callable[[float], float], high: float = 2.0, trials: int = 20) -> float:

@@ -43,11 +43,7 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=16, rounds=9)
     parser.add_argument(
-        "--thresholds",
-        type=finite,
-        nargs="+",
-        default=list(LEVELS),
-        help="thresholds δ to calibrate at (default: seven)",
+        "--thresholds", type=finite, nargs="+", default=LEVELS, help="thresholds δ to calibrate at (default: seven)"
     )
 
 

@@ -68,9 +68,7 @@ class StrategyTable:
                     f"The strategy table has {len(row)} steps in layer {layer + 1}, but its grid has {steps}."
                 )
             if row[0] is not SkipAction.NONE:
-                raise ProfileError(
-                    f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet."
-                )
+                raise ProfileError(f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached.")
 
     @classmethod
     def computing(
@@ -172,10 +170,7 @@ class StrategyTable:
                     needed[layer][last] = True
                 if action is not SkipAction.TS:
                     last = step
-        return {
-            "methods": [[action.name for action in row] for row in self.actions],
-            "need_cached_output": needed,
-        }
+        return {"methods": [[action.name for action in row] for row in self.actions], "need_cached_output": needed}
 
     @classmethod
     def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:

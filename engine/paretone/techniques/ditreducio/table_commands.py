@@ -50,8 +50,7 @@ def _declare_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="official table to read ({steps}_{threshold}.json)")
     arguments.add_model(parser)
     arguments.add_sampler(parser)
-    group = parser.add_argument_group("DiTReducio, as it was calibrated")
-    arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
+    arguments.add_knobs(parser.add_argument_group("DiTReducio, as it was calibrated"), ditreducio.TECHNIQUE.knobs)
     parser.add_argument("--out", required=True, metavar="FILE", help="profile to write")
 
 
@@ -146,11 +145,10 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
         profile.check(model.info, _belonging(model, profile.setting))
         setting, table = profile.setting, profile.artefact("table")
     request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
-    report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
+    report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result
     model = flow_model(model, "Measuring a strategy table")
-    ops_ratio = table.ops_ratio(
-        model.operations(scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False))
-    )
+    script = scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False)
+    ops_ratio = table.ops_ratio(model.operations(script))
     data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
     rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
     lines = [

@@ -5,7 +5,7 @@ Torch-free at import.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -16,7 +16,7 @@ from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.guidance import TwoWeightGuidance
-from paretone.setting.knobs import Choice, Effect, Knob, Number
+from paretone.setting.knobs import Choice, Effect, Knob, amount
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
@@ -36,15 +36,14 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
     """Knobs of the thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, and
     up to 1.2 for MegaTTS 3, in the unit of its relative error."""
     return (
-        Number(
+        amount(
             "largest",
             "Largest threshold",
             f"Thresholds are spaced evenly up to this one; 0: as published, {PUBLISHED_LARGEST:g}, and for MegaTTS 3 "
             f"{PUBLISHED_LARGEST_MEGATTS3:g}. Published thresholds belong to the relative error.",
             default=0.0,
+            between=(0.0, 2.0),
             symbol="δ",
-            minimum=0.0,
-            maximum=2.0,
             effect=Effect.NEXT_VIEW,
             step=0.05,
             lowest="as published",
@@ -68,8 +67,7 @@ def ruled(compute: Callable[[Task], Findings]) -> Callable[[Task], Findings]:
 
     def computed(task: Task) -> Findings:
         knobs = rule_of(ditreducio.TECHNIQUE, task.setting, task.model.info.knobs, task.knobs["rule"] == BY_PAPER)
-        used = UsedTechnique(ditreducio.NAME, knobs)
-        found = compute(replace(task, setting=task.setting.with_technique(used)))
+        found = compute(replace(task, setting=task.setting.with_technique(UsedTechnique(ditreducio.NAME, knobs))))
         caption = f"{found.caption} Calibrated {'as published' if task.knobs['rule'] == BY_PAPER else 'as chosen'}."
         if knobs["metric"] != "relative":
             unit = ditreducio.UNITS["mae"]
@@ -120,9 +118,8 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
-    if record is None or record.table.compatibility.mismatch(
-        compatibility_of(task.flow.info, task.setting, of_flow=True)
-    ):
+    here = compatibility_of(task.flow.info, task.setting, of_flow=True)
+    if record is None or record.table.compatibility.mismatch(here):
         return None
     wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
     return record if ditreducio.calibrates_alike(record.knobs, wanted) else None
@@ -202,7 +199,13 @@ def _tables_caption(found: Calibrations, ratios: dict[float, float]) -> str:
         f"{percent(found.tables[last].skipped_share)}, and the operations fall from {percent(ratios[first])} to "
         f"{percent(ratios[last])} of the baseline's. "
     )
-    early, late = (_temporal_share(found.tables.values(), late) for late in (False, True))
+    halves: tuple[list[SkipAction], list[SkipAction]] = [], []
+    for table in found.tables.values():
+        middle = 1 + (table.steps - 1) // 2
+        for row in table.actions:
+            halves[0].extend(row[1:middle])
+            halves[1].extend(row[middle:])
+    early, late = (half.count(SkipAction.TS) / max(1, len(half)) for half in halves)
     if early != late:
         more = "later" if late > early else "earlier"
         words += (
@@ -210,16 +213,6 @@ def _tables_caption(found: Calibrations, ratios: dict[float, float]) -> str:
             f"the steps, {percent(late)} in the second{' (the paper finds the same)' if late > early else ''}. "
         )
     return words + found.words
-
-
-def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
-    """Share of temporal skips in the first or second half of the steps after step 0, over all tables."""
-    cells: list[SkipAction] = []
-    for table in tables:
-        middle = 1 + (table.steps - 1) // 2
-        for row in table.actions:
-            cells += row[middle:] if late else row[1:middle]
-    return cells.count(SkipAction.TS) / max(1, len(cells))
 
 
 TABLES = View(
@@ -549,14 +542,13 @@ OBJECTIVES = View(
     of_mel_flow=True,
     knobs=lambda layers: (
         *threshold_knobs(count=4, tables=PREDICTED),
-        Number(
+        amount(
             "smallest",
             "Smallest budget",
             "Budgets are spaced evenly down to this share of the baseline's operations.",
             default=40.0,
+            between=(15.0, 95.0),
             unit="%",
-            minimum=15.0,
-            maximum=95.0,
             step=5.0,
             effect=Effect.NEXT_VIEW,
         ),

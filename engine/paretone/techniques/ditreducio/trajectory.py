@@ -131,8 +131,8 @@ class Trajectory:
 
     # --- Without skips ------------------------------------------------------------------------------------------------
     def explore(self, step: int) -> np.ndarray:
-        """Take ``step`` without skips, store its state for :meth:`restart` and :meth:`pass_by`, and return the diagonal
-        similarity of every layer."""
+        """Take ``step`` without skips, store its state for :meth:`restart` and :meth:`pass_by`; return the layers'
+        similarities."""
         similarities = np.full(self._layers, np.nan)
 
         def probe(layer: int, name: str, value: Tensor) -> None:
@@ -175,7 +175,13 @@ class Trajectory:
     def begin(self, step: int, given: Sequence[SkipAction]) -> None:
         """Compute ``step`` with the ``given`` actions in force."""
         self._step, self._given = step, given
-        self._recalled = [self._recall(layer) for layer in range(self._layers)]
+        self._recalled = []
+        for memory, kept_at in zip(self._memories, self._kept_at, strict=True):
+            further = extrapolation_factor(self.calibration_target.times, step, *kept_at) if self._forecasts else 0.0
+            if further:
+                modules = (memory.attention, memory.feed_forward)
+                memory = LayerMemory(*(ModuleMemory(one.recalled(further), one.residual) for one in modules))
+            self._recalled.append(memory)
         self._entered = self._backbone.enter(self.state, step, self._run)
         self._path = self._walk(0, self._entered, self._entered)
         self._baseline = self._compared(self._path.output)
@@ -217,9 +223,8 @@ class Trajectory:
         """Accept an outcome; the first branch, if missing in it, is unchanged."""
         path = self._path
         inputs, memories = path.inputs[: layer + 1], [*path.memories[:layer], outcome.memory]
-        for later, (hidden, memory) in enumerate(
-            zip(outcome.above.inputs, outcome.above.memories, strict=True), layer + 1
-        ):
+        above = zip(outcome.above.inputs, outcome.above.memories, strict=True)
+        for later, (hidden, memory) in enumerate(above, layer + 1):
             inputs.append(torch.cat([path.inputs[later][: len(path.output) - len(hidden)], hidden]))
             memories.append(_merged(path.memories[later], memory))
         self._path = Path(inputs, memories, outcome.above.output)
@@ -249,9 +254,8 @@ class Trajectory:
         following = []
         for now, then in ((plain.attention, before.attention), (plain.feed_forward, before.feed_forward)):
             first = now.kept[:items]
-            following.append(
-                ModuleMemory(torch.cat([first[None], first + then.kept_residual]).flatten(0, 1), then.residual)
-            )
+            output = torch.cat([first[None], first + then.kept_residual]).flatten(0, 1)
+            following.append(ModuleMemory(output, then.residual))
         attention, feed_forward = following
         others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
         plan = SPARING_ATTENTION
@@ -286,16 +290,6 @@ class Trajectory:
         missing = len(output) - len(outcome.above.output)
         above = replace(outcome.above, output=torch.cat([output[:missing], outcome.above.output]))
         return replace(outcome, above=above) if missing else outcome
-
-    def _recall(self, layer: int) -> LayerMemory:
-        """Memory of a layer for a skip at the current step."""
-        memory = self._memories[layer]
-        further = extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer])
-        if not self._forecasts or not further:
-            return memory
-        return LayerMemory(
-            *(ModuleMemory(one.recalled(further), one.residual) for one in (memory.attention, memory.feed_forward))
-        )
 
     def _settled(self, memory: LayerMemory, before: LayerMemory, skipped: LayerMemory | None = None) -> LayerMemory:
         """Memory of a fully computed layer: with residuals for branch skipping (those of ``skipped`` if it skipped

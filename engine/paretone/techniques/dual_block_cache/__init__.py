@@ -17,7 +17,7 @@ from paretone.export.accounts import CACHE_DIT, Carried, knob_lines
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Knob, Number, Text, Values, count
+from paretone.setting.knobs import Choice, Knob, Number, Text, Values, amount, count
 from paretone.setting.plan import FlowPlan, Part
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of
@@ -82,7 +82,6 @@ class Decisions:
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self.reused: list[int] = []
-        """Reused steps."""
         self._continuous = 0
         self._accumulated = 0.0
 
@@ -164,7 +163,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     mask = rule.steps_computation_mask
     if mask and rule.steps_computation_policy == STATIC and not mask[0]:
         raise SettingError("The steps computation mask must begin with 1: nothing is cached at the first step.")
-    plan = replace(plan, evaluator=Part.of("paretone.techniques.dual_block_cache.cache:evaluators", rule=rule))
+    plan = replace(plan, evaluator=Part.of(f"{__name__}.cache:evaluators", rule=rule))
     if mask and len(mask) < plan.options["steps"]:
         return plan.noted(
             f"The steps computation mask has {len(mask)} of {plan.options['steps']} steps; later ones may be reused."
@@ -223,15 +222,14 @@ KNOBS: tuple[Knob, ...] = (
         "Number of last blocks, computed at every step after the middle blocks, reused or not.",
         0,
     ),
-    Number(
+    amount(
         "residual_diff_threshold",
         "Residual diff threshold",
         "Reuse while what the first blocks add differs by less than this share from the last "
         "computed step. 0 never reuses, 1 always.",
         default=Rule.residual_diff_threshold,
+        between=(0.0, 1.0),
         symbol="r",
-        minimum=0.0,
-        maximum=1.0,
         step=0.01,
     ),
     _count("max_warmup_steps", "Max warmup steps", "Number of first steps, which are computed.", 0),
@@ -244,13 +242,12 @@ KNOBS: tuple[Knob, ...] = (
         -1,
         NO_LIMIT,
     ),
-    Number(
+    amount(
         "max_accumulated_residual_diff_threshold",
         "Max accumulated residual diff",
         "Reuse nothing more once all measured changes add up to this. 0: no limit.",
         default=Rule.max_accumulated_residual_diff_threshold,
-        minimum=0.0,
-        maximum=1000.0,
+        between=(0.0, 1000.0),
         step=0.1,
         lowest=NO_LIMIT,
     ),

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from paretone.figures.glyphs import Mark
 from paretone.sampling.actions import SkipAction
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, amount
 from paretone.setting.plan import FlowPlan, Part
 from paretone.techniques.base import Context, Paper, Technique, require_euler
 from paretone.wording import percent
@@ -53,8 +53,7 @@ def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     require_euler(plan.options, "An error curve has one value per Euler step")
-    cache = Part.of("paretone.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
-    return replace(plan, evaluator=cache)
+    return replace(plan, evaluator=Part.of(f"{__name__}.measuring:evaluators", threshold=float(knobs["threshold"])))
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
@@ -78,20 +77,17 @@ TECHNIQUE = Technique(
     place=70,
     mark=Mark("orange", "hexagon"),
     knobs=(
-        Number(
+        amount(
             "threshold",
             "Threshold",
             "Relative change of a module type's outputs, summed over steps, at which it is computed again.",
             default=0.3,
+            between=(0.0, 20.0),
             symbol="α",
-            minimum=0.0,
-            maximum=20.0,
             step=0.05,
         ),
     ),
     resolve=resolve,
-    describe=lambda knobs: (
-        f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
-    ),
+    describe=lambda knobs: f"modules are reused while their outputs change by less than {percent(knobs['threshold'])}",
     idle=idle,
 )

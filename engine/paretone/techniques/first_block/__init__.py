@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.setting.knobs import Number, Values
+from paretone.setting.knobs import Values, amount
 from paretone.setting.plan import FlowPlan, Part
 from paretone.techniques.base import Context, Paper, Technique
 from paretone.wording import percent
@@ -18,8 +18,7 @@ NAME = "first_block"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    cache = Part.of("paretone.techniques.first_block.cache:evaluators", threshold=float(knobs["threshold"]))
-    return replace(plan, evaluator=cache)
+    return replace(plan, evaluator=Part.of(f"{__name__}.cache:evaluators", threshold=float(knobs["threshold"])))
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
@@ -44,14 +43,13 @@ TECHNIQUE = Technique(
     place=80,
     mark=Mark("purple", "diamond"),
     knobs=(
-        Number(
+        amount(
             "threshold",
             "Threshold",
             "Relative change of what the first layer adds, summed over steps, from which the rest is computed again.",
             default=0.3,
+            between=(0.0, 20.0),
             symbol="τ",
-            minimum=0.0,
-            maximum=20.0,
             step=0.05,
         ),
     ),

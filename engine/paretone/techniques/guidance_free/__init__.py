@@ -19,29 +19,13 @@ from paretone.models.base import ModelInfo, WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.declaration import Model
 from paretone.sampling.guidance import TwoWeightGuidance
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, whole_numbers
+from paretone.setting.knobs import Choice, Effect, Switch, Values, WholeNumbers, amount, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import technique
 from paretone.techniques.base import Context, Paper, Technique, Weights, named_weights, to_type, training_job
-from paretone.training.forms import (
-    OWN_SENTENCES,
-    TEACHER,
-    Figure,
-    Place,
-    TrainingForm,
-    TrainingOffer,
-    TrainingPlan,
-    count_knob,
-    estimate_by_share,
-    fine_tuning_arguments,
-    knob_of,
-    method_knob,
-    minutes_by_share,
-    remark_on_sentences,
-    usual_sentences,
-)
+from paretone.training import forms
 from paretone.training.requests import FineTuningRequest
 
 if TYPE_CHECKING:
@@ -66,8 +50,8 @@ class Targets:
     latest: float = 1.0
     """Flow time after which targets have no guidance."""
     average_difference: bool = False
-    """Whether the difference of the branches is from the averaged model, as in the first authors' code, for a third
-    forward pass."""
+    """Whether the difference of the branches is from the averaged model, as in the first authors' code: a third
+    pass."""
     stop_gradient: bool = True
     """False: the paper's ablation, in which the loss is also differentiated by the difference of the branches."""
     warm_up: int = WARM_UP
@@ -207,32 +191,30 @@ TECHNIQUE = Technique(
     place=20,
     mark=Mark("orange", "square"),
     exports=__name__,
-    benches=(("guidance-free", "paretone.techniques.guidance_free.bench"),),
-    views=("paretone.techniques.guidance_free.view", "paretone.techniques.guidance_free.view:STAGES"),
-    commands=("paretone.techniques.guidance_free.command",),
-    jobs=(training_job("paretone.techniques.guidance_free", "GuidanceFreeRequest", "recipe"),),
+    benches=(("guidance-free", f"{__name__}.bench"),),
+    views=(f"{__name__}.view", f"{__name__}.view:STAGES"),
+    commands=(f"{__name__}.command",),
+    jobs=(training_job(__name__, "GuidanceFreeRequest", "recipe"),),
     options=("guidance",),
     knobs=(
-        Number(
+        amount(
             "weight",
             "Guidance weight",
             "Guidance that the weights include: w equals guidance w / (1 − w), so 0.5 for 1 and "
             "0.67 for 2, the usual strength. Train a value without weights first.",
             default=0.67,
+            between=(0.05, 0.95),
             symbol="w",
             effect=Effect.AFTER_TRAINING,
-            minimum=0.05,
-            maximum=0.95,
             step=0.01,
         ),
-        Number(
+        amount(
             "guidance",
             "Guidance on top",
             "Strength of guidance in addition to that in the weights, as in half of the paper's table of such weights: "
             "both branches run, so no branch is saved, and few steps break under it. 0: one branch.",
             default=0.0,
-            minimum=0.0,
-            maximum=10.0,
+            between=(0.0, 10.0),
             step=0.1,
             lowest="none",
             later=True,
@@ -255,11 +237,11 @@ _METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
-MINUTES = minutes_by_share(20.0, 8_200_000)
+MINUTES = forms.minutes_by_share(20.0, 8_200_000)
 """Training of the shipped weights (bundled model, w = 0.5) on one CPU core with bfloat16."""
 
 
-def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
+def _request(place: forms.Place, plan: forms.TrainingPlan) -> GuidanceFreeRequest:
     knobs = plan.knobs
     return GuidanceFreeRequest(
         weight=float(knobs["weight"]),
@@ -269,14 +251,14 @@ def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
         weight_warm_up=float(knobs["weight_warm_up"]),
         warm_up=int(knobs["warm_up"]),
         stages=whole_numbers(str(knobs["stages"]), least=1),
-        **fine_tuning_arguments(place, plan),
+        **forms.fine_tuning_arguments(place, plan),
     )
 
 
 def _remark(knobs: Values) -> str:
     weight = float(knobs["weight"])
     equal = f"Equals guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
-    return " ".join(filter(None, (equal, remark_on_sentences(knobs))))
+    return " ".join(filter(None, (equal, forms.remark_on_sentences(knobs))))
 
 
 def why_not_trained(chosen: Model) -> str:
@@ -299,9 +281,11 @@ def _minutes(info: ModelInfo) -> float:
 def _estimate(info: ModelInfo, spoken: bool) -> str:
     before = ""
     if spoken and info.text_front_end == "natural phones":
-        before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences, for seven minutes on an idle "
+        before = (
+            f" Without speech of your own, {forms.TEACHER} first speaks 6,500 sentences, for seven minutes on an idle "
+        )
         before += "machine."
-    return estimate_by_share(info, _minutes(info), "the shipped weights") + before
+    return forms.estimate_by_share(info, _minutes(info), "the shipped weights") + before
 
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
@@ -309,21 +293,21 @@ def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
     return {"weight": round(weight, 2)}, f"{title} weights for w = {weight:.2f} are ready: switch {title} on."
 
 
-def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer:
+def _offer(info: ModelInfo, knobs: Values) -> forms.TrainingOffer:
     weight = float(knobs["weight"])
     text, tip = f"&Train weights for w = {weight:.2f}…", "Open Training to train weights for this guidance"
-    return TrainingOffer({"weight": weight}, text, tip)
+    return forms.TrainingOffer({"weight": weight}, text, tip)
 
 
-FORM = TrainingForm(
+FORM = forms.TrainingForm(
     name=TECHNIQUE.name,
     title=f"{TECHNIQUE.title} weights",
     families=TECHNIQUE.families,
     intro="Trains weights of the loaded model in which one branch replaces the two of classifier-free guidance. "
     "A manifest is a CSV file with the columns audio and text.",
     knobs=(
-        knob_of(TECHNIQUE.knobs, "weight"),
-        method_knob(_METHODS),
+        forms.knob_of(TECHNIQUE.knobs, "weight"),
+        forms.method_knob(_METHODS),
         Choice(
             "times",
             "Flow times",
@@ -342,17 +326,16 @@ FORM = TrainingForm(
             default=True,
             effect=Effect.AFTER_TRAINING,
         ),
-        Number(
+        amount(
             "weight_warm_up",
             "Warm-up of w",
             "Share of the training over which w rises from 0. 0: none, as in the paper, which trained from scratch.",
             default=0.1,
-            minimum=0.0,
-            maximum=1.0,
+            between=(0.0, 1.0),
             step=0.05,
             effect=Effect.AFTER_TRAINING,
         ),
-        count_knob(
+        forms.count_knob(
             "warm_up",
             "Warm-up of the rate",
             "Steps over which the learning rate rises; the paper's 500,000 updates began with 20,000.",
@@ -369,14 +352,14 @@ FORM = TrainingForm(
             least=1,
             wanted="numbers of steps separated by commas, such as 100,200",
         ),
-        OWN_SENTENCES,
+        forms.OWN_SENTENCES,
     ),
-    found=(Figure("learnt", "guidance learned"), Figure("gap", "gap to the guided velocity")),
+    found=(forms.Figure("learnt", "guidance learned"), forms.Figure("gap", "gap to the guided velocity")),
     progress="At step {step} one branch has learned {found} of the guidance.",
     request=_request,
     minutes=_minutes,
     folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
-    fitting=usual_sentences,
+    fitting=forms.usual_sentences,
     needs_manifest=True,
     remark=_remark,
     why_not=_why_not,

@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> Report:
     speed_up = {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
     rows = list(_heard(model, chosen, baseline, speed_up, arguments))
     rows.append({"speech": "guided, again (A/A)", "backbone speed-up": speed_up[None].median})
-    headline = speed_up[chosen[-1].weight]
-    return Report.of(NAME, headline, DEFINITION, rows)
+    return Report.of(NAME, speed_up[chosen[-1].weight], DEFINITION, rows)
 
 
 def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
@@ -133,8 +132,7 @@ def _heard(
 
 def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
     """Distance of takes from the original, and its excess over ``reference``'s, with the 95 % bootstrap interval."""
-    further = other - reference
-    mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
+    mean, low, high = bootstrap(lambda drawn: drawn.mean(1), other - reference, draws=DRAWS)
     distance: dict[str, object] = {"distance to the original": float(other.mean()), "further": mean}
     return distance | {"further, low": low, "further, high": high}
 

@@ -2,8 +2,7 @@
 
 *Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes u
 + w·sg(v_c − v_u). The paper prints a minus, which would weaken guidance; the sign here is that of the first authors'
-code, whose fixed point is v_c = v_u + Δ/(1 − w): the field under guidance of strength g = w/(1 − w). For w ≥ 1 there is
-none.
+code, whose fixed point is v_c = v_u + Δ/(1 − w): the field under guidance of g = w/(1 − w). For w ≥ 1 there is none.
 
 *Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen initial model.
 
@@ -19,8 +18,8 @@ only the trained branch with text and speech will run.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -140,9 +139,7 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
         torch.manual_seed(options.seed)
         self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
         draws = subject.queue, subject.generator
-        super().__init__(
-            copy.deepcopy(self._teacher), self._predicted, subject.layers, base, *draws, processes, options
-        )
+        super().__init__(deepcopy(self._teacher), self._predicted, subject.layers, base, *draws, processes, options)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "equivalent_guidance": equivalent_guidance(self.options.weight)}
@@ -302,8 +299,8 @@ def fine_tune(
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
     """Train under ``options`` and export the result. A bundled model without given speech learns from ``corpus``, the
-    kind of speech that it was trained on. Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after
-    writing a checkpoint."""
+    kind of speech that it was trained on. Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` after a
+    checkpoint."""
     chosen = entry(request.model)
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)

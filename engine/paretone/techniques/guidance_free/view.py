@@ -55,8 +55,7 @@ def compute(task: Task) -> Findings:
     for one in sets:
         strength = one.equivalent_guidance
         reference = guided(strength, f"Guided at {strength:.2f}")
-        used = UsedTechnique(guidance_free.NAME, Values(weight=one.weight), one.fingerprint)
-        entered = setting.with_technique(used)
+        entered = setting.with_technique(UsedTechnique(guidance_free.NAME, Values(weight=one.weight), one.fingerprint))
         spoken = speak_all(model, sentences, entered, work, units, f"CFG-free, w = {one.weight:.2f}")
         distances[CFG_FREE].append(distance(reference, spoken))
         distances[ALONE].append(distance(reference, alone))
@@ -154,8 +153,8 @@ VIEW = View(
 
 
 def compute_stages(task: Task) -> Findings:
-    """Speak all sentences with the weights of every stage, with guidance of equal strength, and without guidance, the
-    start of training (step 0)."""
+    """Speak all sentences with every stage's weights, with guidance of equal strength, and without, the start (step
+    0)."""
     from paretone.views.quality import judged_utterances, judges_of_papers, measured, speak_all, speaker
 
     model, setting = task.model, task.setting.baseline

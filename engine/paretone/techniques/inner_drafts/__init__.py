@@ -28,7 +28,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     there = len(plan.layers or range(context.info.layers))
     if context.loaded and layers >= there:
         raise SettingError(f"{context.info.title} runs {there} layers, of which fewer draft frames; set ahead_layers.")
-    part = Part.of("paretone.techniques.inner_drafts.decoding:ahead", layers=layers, most=ahead)
+    part = Part.of(f"{__name__}.decoding:ahead", layers=layers, most=ahead)
     return replace(plan, decoding=part).noted(
         f"Approximate: frames that the first {layers} layers drafted keep the codes after the first that were chosen "
         "from these layers alone."

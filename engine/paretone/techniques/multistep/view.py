@@ -46,8 +46,7 @@ def compute(task: Task) -> Findings:
         chosen = replace(setting, options=setting.options.replace(steps=steps, **fixed, **changed))
         if used is not None:
             chosen = chosen.with_technique(used)
-        evaluations = steps * (2 if changed else 1)
-        part = work.part(evaluations, f"{title}: {steps} steps")
+        part = work.part(steps * (2 if changed else 1), f"{title}: {steps} steps")
         taken = 0
 
         def check() -> None:

@@ -63,12 +63,8 @@ class PlacedGrid:
         return self.compatibility.fingerprint_of(self.to_json())
 
     def to_json(self) -> dict:
-        return {
-            "belonging": self.compatibility.to_json(),
-            "times": list(self.times),
-            "solver": self.solver,
-            "origin": self.origin,
-        }
+        data = {"belonging": self.compatibility.to_json(), "times": list(self.times)}
+        return data | {"solver": self.solver, "origin": self.origin}
 
     @classmethod
     def from_json(cls, data: object, where: str = "placed grid") -> PlacedGrid:
@@ -89,11 +85,9 @@ def placed_for(compatibility: Compatibility, steps: int) -> Compatibility:
 
 def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) -> None:
     """Raise :class:`ProfileError` if grid, knobs of ``entry`` and the profile's compatibility disagree."""
-    said = entry.knobs.get("evaluations", grid.steps)
-    if said != grid.steps:
-        raise ProfileError(
-            f"grid.times have {grid.steps} steps, but setting.techniques says {shown(said)} evaluations."
-        )
+    own = entry.knobs.get("evaluations", grid.steps)
+    if own != grid.steps:
+        raise ProfileError(f"grid.times have {grid.steps} steps, but setting.techniques says {shown(own)} evaluations.")
     placed_for(compatibility, grid.steps).require_said(grid.compatibility, "grid")
 
 
@@ -162,9 +156,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     solver = solver_of(context.setting)
     if solver == found.solver:
         return plan
-    return plan.noted(
-        f"The times were placed for {found.solver}, and {solver} is used; a search for it may find better."
-    )
+    return plan.noted(f"The times were placed for {found.solver}, and {solver} is used; a search for it may do better.")
 
 
 def wanted(context: Context, steps: int) -> Compatibility:
@@ -206,11 +198,11 @@ TECHNIQUE = Technique(
     slot="grid",
     place=32,
     mark=Mark("violet", "hexagon"),
-    exports="paretone.techniques.searched_grid.hooks",
+    exports=f"{__name__}.hooks",
     resolve=resolve,
     describe=lambda knobs: f"{knobs['evaluations']} evaluations at searched times",
-    study="paretone.techniques.searched_grid.hooks",
-    commands=("paretone.techniques.searched_grid.command",),
+    study=f"{__name__}.hooks",
+    commands=(f"{__name__}.command",),
     artefact=ArtefactType(
         "grid",
         PlacedGrid,
@@ -223,16 +215,11 @@ TECHNIQUE = Technique(
         "grid",
         "placed grid",
         "placed grid of a search",
-        "paretone.techniques.searched_grid.command:with_grid",
+        f"{__name__}.command:with_grid",
         made_by="search-grid --grid grid.json",
     ),
     jobs=(
-        Job(
-            "search_grid",
-            "Searching a grid",
-            "paretone.techniques.searched_grid:SearchRequest",
-            "paretone.techniques.searched_grid.searching:carry_out_search",
-        ),
+        Job("search_grid", "Searching a grid", f"{__name__}:SearchRequest", f"{__name__}.searching:carry_out_search"),
     ),
     knobs=(
         count(

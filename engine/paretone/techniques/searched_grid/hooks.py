@@ -36,13 +36,11 @@ from paretone.wording import comma_separated
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:
     """Preparer that searches a grid for each setting, on the study's calibration sentences."""
 
-    def prepare(
-        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
-    ) -> PlacedGrid:
+    def prepare(model: SpeechModel, sentences: Sequence[Utterance], setting: Setting, observer: Observer) -> PlacedGrid:
         # Imports torch.
         from paretone.techniques.searched_grid.searching import search_grid
 
-        return search_grid(model, utterances, setting, observer).grid
+        return search_grid(model, sentences, setting, observer).grid
 
     return prepare
 
@@ -139,8 +137,7 @@ def _plot(points: list[tuple[Placed, SettingResult]], one: Metric, glyphs: Glyph
         if mine:
             values = np.array([(figure.value, figure.low, figure.high) for _, figure in mine])
             tips = tuple(f"{kind}, {count} evaluations: {one.title} {figure.value:.4g}" for count, figure in mine)
-            places = np.array([float(count) for count, _ in mine])
-            curves.append(Curve(glyphs.glyph((kind,)), places, values, tips))
+            curves.append(Curve(glyphs.glyph((kind,)), np.array([float(count) for count, _ in mine]), values, tips))
     floor = results.references.get(one.name)
     levels = () if floor is None else (Level(floor.value, "Reference speech"),)
     return Curves(Dimension("Evaluations"), Dimension(one.label, one.title, one.better), tuple(curves), levels)

@@ -17,7 +17,7 @@ from paretone.models.base import ModelInfo, StudentWeights, Utterance
 from paretone.models.catalogue import find
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, count, whole_numbers
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, amount, count, whole_numbers
 from paretone.setting.plan import LanguagePlan, NotPrepared
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques.base import (
@@ -31,20 +31,7 @@ from paretone.techniques.base import (
     to_type,
     training_job,
 )
-from paretone.training.forms import (
-    SENTENCES,
-    TOKEN_FIGURES,
-    Figure,
-    Place,
-    TrainingForm,
-    TrainingPlan,
-    companion_arguments,
-    count_knob,
-    knob_of,
-    lasting,
-    minutes_by_size,
-    scaled_estimate,
-)
+from paretone.training import forms
 from paretone.training.requests import CompanionRequest
 from paretone.wording import counted
 
@@ -284,20 +271,20 @@ TECHNIQUE = Technique(
     slot="weights:language",
     place=170,
     mark=Mark("green", "diamond"),
-    exports="paretone.techniques.spade.importance",
-    study="paretone.techniques.spade.importance",
-    benches=(("spade", "paretone.techniques.spade.bench"),),
-    views=("paretone.techniques.spade.views:LAYER_IMPORTANCE", "paretone.techniques.spade.views:DEPTH"),
-    commands=("paretone.techniques.spade.commands:MEASURE_LAYERS", "paretone.techniques.spade.commands:TRAIN"),
+    exports=f"{__name__}.importance",
+    study=f"{__name__}.importance",
+    benches=(("spade", f"{__name__}.bench"),),
+    views=(f"{__name__}.views:LAYER_IMPORTANCE", f"{__name__}.views:DEPTH"),
+    commands=(f"{__name__}.commands:MEASURE_LAYERS", f"{__name__}.commands:TRAIN"),
     jobs=(
         Job(
             "importance",
             "Measuring the layers",
-            "paretone.techniques.spade:ImportanceRequest",
-            "paretone.techniques.spade.training:importance",
+            f"{__name__}:ImportanceRequest",
+            f"{__name__}.training:importance",
             finds_weights=True,
         ),
-        training_job("paretone.techniques.spade", "StudentRequest", "training"),
+        training_job(__name__, "StudentRequest", "training"),
     ),
     knobs=(
         count(
@@ -346,10 +333,10 @@ TECHNIQUE = Technique(
 )
 
 
-_minutes = minutes_by_size(45.0)
+_minutes = forms.minutes_by_size(45.0)
 
 
-def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
+def _request(place: forms.Place, plan: forms.TrainingPlan) -> StudentRequest:
     knobs, stage = plan.knobs, float(plan.knobs["stage"])
     chosen = {one.name: knobs[one.name] for one in fields(Distillation)}
     return StudentRequest(
@@ -357,7 +344,7 @@ def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
         retained=listed_layers(knobs),
         **{**chosen, "importance": "" if chosen["importance"] == MEASURED else chosen["importance"]},
         stages=(stage,) if 0 < stage < plan.minutes else (),
-        **companion_arguments(place, plan),
+        **forms.companion_arguments(place, plan),
     )
 
 
@@ -376,28 +363,18 @@ def _kept(knobs: Values) -> str:
 def _estimate(info: ModelInfo, spoken: bool) -> str:
     learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
     if learnt:
-        return f"The present student was trained for {lasting(learnt)} of one CPU core."
-    return scaled_estimate(info, _minutes(info))
+        return f"The present student was trained for {forms.lasting(learnt)} of one CPU core."
+    return forms.scaled_estimate(info, _minutes(info))
 
 
 MEASURED = "measured"
 
 
 def _share(name: str, title: str, symbol: str, default: float, meaning: str) -> Number:
-    return Number(
-        name,
-        title,
-        meaning,
-        default=default,
-        symbol=symbol,
-        minimum=0.0,
-        maximum=1.0,
-        step=0.05,
-        effect=Effect.AFTER_TRAINING,
-    )
+    return amount(name, title, meaning, default, (0.0, 1.0), symbol=symbol, step=0.05, effect=Effect.AFTER_TRAINING)
 
 
-FORM = TrainingForm(
+FORM = forms.TrainingForm(
     name=TECHNIQUE.name,
     title="Student (SPADE)",
     families=TECHNIQUE.families,
@@ -412,15 +389,14 @@ FORM = TrainingForm(
             default=6,
             between=(1, 64),
         ),
-        knob_of(TECHNIQUE.knobs, "layers"),
-        Number(
+        forms.knob_of(TECHNIQUE.knobs, "layers"),
+        amount(
             "stage",
             "Early student after",
             "Also keep the student after this many minutes, to compare with the fully retrained one; 0 for none.",
             default=5.0,
+            between=(0.0, 100_000.0),
             unit="min",
-            minimum=0.0,
-            maximum=100_000.0,
             effect=Effect.AFTER_TRAINING,
         ),
         Choice(
@@ -436,7 +412,7 @@ FORM = TrainingForm(
         ),
         _share("alpha", "Weight of the cross-entropy", "α", 0.25, "The four terms of distillation share the rest."),
         _share("skew", "Skew", "λ", 0.1, "Share of the whole model's probabilities in those compared with its own."),
-        count_knob(
+        forms.count_knob(
             "attention_interval",
             "Attention every",
             "Steps between comparisons of attention, the smallest and most expensive term; 1 as published.",
@@ -444,13 +420,12 @@ FORM = TrainingForm(
             1_000,
             least=1,
         ),
-        Number(
+        amount(
             "attention_scale",
             "Attention scale",
             "Factor on the attention term; 1 as published.",
             default=1.0,
-            minimum=0.0,
-            maximum=10_000.0,
+            between=(0.0, 10_000.0),
             effect=Effect.AFTER_TRAINING,
         ),
         Switch(
@@ -468,9 +443,9 @@ FORM = TrainingForm(
             default=True,
             effect=Effect.AFTER_TRAINING,
         ),
-        SENTENCES,
+        forms.SENTENCES,
     ),
-    found=(Figure("divergence", "divergence from the whole model, nats", share=False), *TOKEN_FIGURES),
+    found=(forms.Figure("divergence", "divergence from the whole model, nats", share=False), *forms.TOKEN_FIGURES),
     progress="At step {step} the student is {found} nats from the whole model.",
     request=_request,
     minutes=_minutes,

@@ -1,8 +1,7 @@
 """Students of SPADE against the whole model: how much faster they are, and what is understood at each stage.
 
 The whole model, its most important layers as they are (pruned), a briefly retrained student if one was kept, and the
-fully retrained student; word error rates of an offline judge, and the language model's seconds a token in paired
-rounds.
+fully retrained student; word error rates of an offline judge, and the model's seconds a token in paired rounds.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_arguments(parser)
-    parser.add_argument(
-        "--depth", type=positive, help="layers of the student (default: the shallowest fully retrained one's)"
-    )
+    parser.add_argument("--depth", type=positive, help="layers of the student (default: of the shallowest retrained)")
 
 
 def run(arguments: argparse.Namespace) -> Report:

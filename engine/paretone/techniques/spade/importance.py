@@ -163,8 +163,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 def finished(study: Study, store: Store) -> Finding | None:
     """Merge the word error rates without each layer into the user's ``layers.json`` of the model, replacing earlier
     ones; other measures are kept. ``None`` for other studies. Nothing is merged if takes are missing, if the existing
-    record is of another checkpoint, or if it cannot be read or written; the sentence says which. The study itself is
-    unaffected."""
+    record is of another checkpoint, or cannot be read or written; the sentence says which. The study stays."""
     path = own_place(study.model) / FILE
     try:
         found = importance(store, study)

@@ -10,8 +10,7 @@ the same gradient); layer outputs are taken before the final norm, attention aft
 Unlike in the paper, errors of layer outputs can be relative to the teacher's mean square: a model with a large residual
 stream (the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
 
-α, λ, the interval and a scale of the attention term are options, and so is learning from the original layers alone, the
-paper's ablation.
+α, λ, the interval and a scale of the attention term are options, and so is the paper's ablation, original layers alone.
 
 Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", arXiv 2509.20802.
 """
@@ -46,17 +45,8 @@ from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.techniques import spade
 from paretone.techniques.base import JobTask
-from paretone.techniques.spade import (
-    IMPORTANCE,
-    MEASURED_SENTENCES,
-    RECOVERED,
-    WORDS,
-    Distillation,
-    LayersMeasured,
-    StudentRequest,
-    fitting_depth,
-)
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe, train_companion
 from paretone.training.learner import Rates
@@ -76,7 +66,7 @@ from paretone.training.token_recipe import (
 )
 from paretone.wording import percent
 
-_USUAL = Distillation()
+_USUAL = spade.Distillation()
 ALPHA, SKEW = _USUAL.alpha, _USUAL.skew
 
 
@@ -159,7 +149,7 @@ def composite_loss(
 
 
 @dataclass(frozen=True)
-class StudentOptions(Distillation, TokenOptions):
+class StudentOptions(spade.Distillation, TokenOptions):
     retained: tuple[int, ...] = ()
     """The teacher's layers that the student starts with."""
 
@@ -175,8 +165,7 @@ class StudentRecipe(CompanionRecipe[TokenNetwork]):
         retained = require_layers(options.retained, layers)
         self._targets = target_layers(retained, layers, options.original_layers)
         torch.manual_seed(options.seed)
-        model = teacher.network.kept(retained).requires_grad_(True)
-        super().__init__(teacher, model, retained, data, device, options)
+        super().__init__(teacher, teacher.network.kept(retained).requires_grad_(True), retained, data, device, options)
 
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
         options, every = self.options, range(len(self.retained))
@@ -198,7 +187,7 @@ class StudentRecipe(CompanionRecipe[TokenNetwork]):
             "correct": (found.argmax(-1) == batch.labels[batch.predicting]).float(),
         }
 
-    def metadata_after(self, seconds: float, stage: str = RECOVERED) -> dict[str, str]:
+    def metadata_after(self, seconds: float, stage: str = spade.RECOVERED) -> dict[str, str]:
         return {**super().metadata_after(seconds), "stage": stage}
 
     @property
@@ -244,10 +233,10 @@ class Student(Companion):
     """Number of layers if the options name none; ``None``: the default for the model."""
     stages: tuple[float, ...] = ()
     """Minutes of the budget after which a copy of the student is kept."""
-    measured_sentences: int = MEASURED_SENTENCES
+    measured_sentences: int = spade.MEASURED_SENTENCES
 
     @classmethod
-    def of(cls, request: StudentRequest) -> Student:
+    def of(cls, request: spade.StudentRequest) -> Student:
         options = StudentOptions(**request.token_options, **request.distillation, retained=request.retained)
         return cls(options, request.depth, request.stages, request.measured_sentences)
 
@@ -272,8 +261,7 @@ class Student(Companion):
         )
 
     def figures(self, recipe: CompanionRecipe) -> Values:
-        targets = self.options.choices["targets"]
-        return super().figures(recipe).replace(depth=len(recipe.retained), targets=targets)
+        return super().figures(recipe).replace(depth=len(recipe.retained), targets=self.options.choices["targets"])
 
     def _retained(self, request: CompanionRequest, teacher: Teacher, follower: Follower) -> tuple[int, ...]:
         layers, chosen = teacher.network.transformer.config.layers, self.options.importance
@@ -281,18 +269,18 @@ class Student(Companion):
             if chosen:
                 raise SettingError("The layers are listed, so no importance selects them; omit one of the two.")
             return require_layers(self.options.retained, layers)
-        depth = fitting_depth(layers) if self.depth is None else self.depth
+        depth = spade.fitting_depth(layers) if self.depth is None else self.depth
         if not 1 <= depth <= layers:
             raise SettingError(f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {depth}.")
         found = read_record(places(request.model, teacher.root), teacher.base)
         if not chosen:
             record = found or self._measured(request, teacher, follower, (DIVERGENCE, COSINE))
             return record.retained(depth)
-        measure, judge = IMPORTANCE[chosen]
+        measure, judge = spade.IMPORTANCE[chosen]
         if judge:  # Before anything is spoken.
             judge_named(judge).ready(["Yes."])
         there = None if found is None else found.measure(measure)
-        if found is None or there is None or (judge and (there.judge or WORDS) != judge):
+        if found is None or there is None or (judge and (there.judge or spade.WORDS) != judge):
             found = self._measured(request, teacher, follower, (measure,), judge, found)
         return found.published(depth, measure)
 
@@ -316,12 +304,14 @@ class Student(Companion):
         setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
         observer = Passing(follower, "status", "progress")
         where_kept = Path(request.work)
-        record = measure_layers(model, utterances, setting, measures, observer, earlier, judge or WORDS, where_kept)
+        record = measure_layers(
+            model, utterances, setting, measures, observer, earlier, judge or spade.WORDS, where_kept
+        )
         record.write(own_place(request.model) / FILE)
         return record
 
 
-def importance(task: JobTask) -> LayersMeasured:
+def importance(task: JobTask) -> spade.LayersMeasured:
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
@@ -330,7 +320,7 @@ def importance(task: JobTask) -> LayersMeasured:
     given = model, request.utterances, request.setting, request.measures, task.observer
     record = measure_layers(*given, earlier, request.judge, path.parent)
     record.write(path)
-    return LayersMeasured(record, str(path))
+    return spade.LayersMeasured(record, str(path))
 
 
 def train(task: JobTask) -> Trained:

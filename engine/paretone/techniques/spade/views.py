@@ -137,8 +137,8 @@ def compute_depth(task: Task) -> Findings:
     *_, place = peaks
     peaks[place] = {depth: peaks[place][depth] - idle[depth] for depth in depths}
     times = {depth: 1000 * min(seconds[depth]) for depth in depths}
-    caption = f"{_depth_caption(info.layers, counted, times)} {_peak_caption(info.layers, peaks)}"
-    return Findings((*_panels(depths, counted, times, tokens), _peaks(depths, peaks)), caption, across=3)
+    panels = _panels(depths, counted, times, tokens, peaks)
+    return Findings(panels, _depth_caption(info.layers, counted, times, peaks), across=3)
 
 
 def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
@@ -163,7 +163,11 @@ def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]
 
 
 def _panels(
-    depths: Sequence[int], memory: dict[int, tuple[int, int]], times: dict[int, float], tokens: dict[int, int]
+    depths: Sequence[int],
+    memory: dict[int, tuple[int, int]],
+    times: dict[int, float],
+    tokens: dict[int, int],
+    peaks: dict[str, dict[int, int]],
 ) -> tuple[Lines, ...]:
     places, axis = tuple(map(float, depths)), Axis("Layers kept")
     mebibytes = tuple(sum(memory[depth]) / 2**20 for depth in depths)
@@ -174,39 +178,30 @@ def _panels(
     counted = Curve("counted", places, mebibytes, notes=notes)
     spoken = tuple(f"{tokens[depth]} tokens" for depth in depths)
     measured = Curve("measured", places, tuple(times[depth] for depth in depths), notes=spoken)
-    return (
-        Lines("Memory of the language model", axis, Axis("Weights and cache", "MiB"), (counted,)),
-        Lines("Time of a token", axis, Axis("Language model, per token", "ms"), (measured,)),
-    )
-
-
-def _peaks(depths: Sequence[int], peaks: dict[str, dict[int, int]]) -> Lines:
-    places = tuple(float(depth) for depth in depths)
-    curves = (
+    whole = (
         Curve(_MEMORIES.get(kind, "card"), places, tuple(own[depth] / 2**20 for depth in depths))
         for kind, own in peaks.items()
     )
-    return Lines("Memory of the whole system", Axis("Layers kept"), Axis("Measured peak", "MiB"), tuple(curves))
-
-
-def _peak_caption(layers: int, peaks: dict[str, dict[int, int]]) -> str:
-    kind, own = list(peaks.items())[-1]
-    half = min(own, key=lambda depth: abs(depth - layers / 2))
     return (
-        f"Measured, the {_MEMORIES.get(kind, 'card')} takes {own[half] / 2**20:.0f} instead of "
-        f"{own[layers] / 2**20:.0f} MiB, {percent(1 - own[half] / own[layers])} less; layers that are loaded here but "
-        "not run are subtracted."
+        Lines("Memory of the language model", axis, Axis("Weights and cache", "MiB"), (counted,)),
+        Lines("Time of a token", axis, Axis("Language model, per token", "ms"), (measured,)),
+        Lines("Memory of the whole system", axis, Axis("Measured peak", "MiB"), tuple(whole)),
     )
 
 
-def _depth_caption(layers: int, memory: dict[int, tuple[int, int]], times: dict[int, float]) -> str:
+def _depth_caption(
+    layers: int, memory: dict[int, tuple[int, int]], times: dict[int, float], peaks: dict[str, dict[int, int]]
+) -> str:
     half = min(memory, key=lambda depth: abs(depth - layers / 2))
     left = sum(memory[half]) / sum(memory[layers])
     published = " and ".join(f"{percent(1 - share)} for {name}" for name, _, _, share in PAPER)
+    kind, own = list(peaks.items())[-1]
     return (
         f"{half} of {layers} layers need {percent(left)} of the language model's memory, {percent(1 - left)} less, and "
         f"a token takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, "
-        "of the memory of the whole system."
+        f"of the memory of the whole system. Measured, the {_MEMORIES.get(kind, 'card')} takes "
+        f"{own[half] / 2**20:.0f} instead of {own[layers] / 2**20:.0f} MiB, {percent(1 - own[half] / own[layers])} "
+        "less; layers that are loaded here but not run are subtracted."
     )
 
 

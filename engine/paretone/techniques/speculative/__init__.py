@@ -10,7 +10,7 @@ from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, FeatureDraftWeights, ModelInfo, StudentWeights
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, count
+from paretone.setting.knobs import Choice, Effect, Switch, Values, amount, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import Published, UsedTechnique
 from paretone.techniques import knobs_of
@@ -25,16 +25,7 @@ from paretone.techniques.base import (
     to_type,
     training_job,
 )
-from paretone.training.forms import (
-    SENTENCES,
-    TOKEN_FIGURES,
-    Figure,
-    TrainingForm,
-    companion_arguments,
-    count_knob,
-    minutes_by_size,
-    scaled_estimate,
-)
+from paretone.training import forms
 from paretone.training.requests import CompanionRequest
 
 
@@ -91,7 +82,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         return replace(plan, weights=alone)
     tolerance = float(knobs["tolerance"])
     decoding = Part.of(
-        "paretone.techniques.speculative.decoding:speculative",
+        f"{__name__}.decoding:speculative",
         tolerance=tolerance,
         draft_length=int(knobs["draft_length"]),
         adaptive=bool(knobs["adaptive"]),
@@ -143,8 +134,7 @@ KINDS = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYER
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
-    """Drafts of the loaded model by ``knobs``, those on features first, or its students, recovered and shallow ones
-    first."""
+    """Drafts of the loaded model by ``knobs``, on features first, or its students, recovered and shallow first."""
     if knobs["draft"] == DRAFT_BY_STUDENT:
         return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
     on_features = () if knobs["draft"] == OF_LAYERS else info.feature_drafts
@@ -181,12 +171,7 @@ LENGTH = 3  # The paper's draft length.
 TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
 """Tolerances of the paper's table 3."""
 _BY_PAPER = Values(
-    tolerated=PUBLISHED,
-    draft_length=LENGTH,
-    adaptive=False,
-    verification=BY_TOKEN,
-    draft=OF_LAYERS,
-    alone=False,
+    tolerated=PUBLISHED, draft_length=LENGTH, adaptive=False, verification=BY_TOKEN, draft=OF_LAYERS, alone=False
 )
 _DRAFT = (
     "The paper's draft has 2 + 6 of 24 layers and learns recordings by cross-entropy alone: paretone train draft "
@@ -212,8 +197,7 @@ TECHNIQUE = Technique(
     summary="A small draft model proposes several speech tokens, and the model verifies all of them in one pass.",
     benefit="A small draft proposes tokens; exact at β = 0",
     paper=Paper(
-        "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding",
-        "arXiv 2505.15380",
+        "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding", "arXiv 2505.15380"
     ),
     families=("language",),
     needs_single_codes=True,
@@ -221,23 +205,19 @@ TECHNIQUE = Technique(
     place=160,
     mark=Mark("blue", "square"),
     exports=__name__,
-    benches=(("ssd", "paretone.techniques.speculative.ssd_bench"),),
-    views=("paretone.techniques.speculative.view",),
-    commands=(
-        "paretone.techniques.speculative.commands:TRAIN",
-        "paretone.techniques.speculative.commands:EXPORT",
-    ),
-    jobs=(training_job("paretone.techniques.speculative", "DraftRequest", "training"),),
+    benches=(("ssd", f"{__name__}.ssd_bench"),),
+    views=(f"{__name__}.view",),
+    commands=(f"{__name__}.commands:TRAIN", f"{__name__}.commands:EXPORT"),
+    jobs=(training_job(__name__, "DraftRequest", "training"),),
     knobs=(
-        Number(
+        amount(
             "tolerance",
             "Tolerance",
             "Added to the acceptance probability of a drafted token. At 0 the speech has exactly the same distribution "
             "as without drafting; the paper's 0.4 accepts more and lets the speech drift.",
             default=0.0,
+            between=(0.0, 1.0),
             symbol="β",
-            minimum=0.0,
-            maximum=1.0,
             step=0.05,
         ),
         Choice(
@@ -310,7 +290,7 @@ TECHNIQUE = Technique(
 )
 
 
-_minutes = minutes_by_size(15.0)
+_minutes = forms.minutes_by_size(15.0)
 
 
 def _ready(figures: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
@@ -319,7 +299,7 @@ def _ready(figures: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
     return {"draft": OF_LAYERS}, f"A draft with {figures['layers']} layers is ready: switch SSD on."
 
 
-FORM = TrainingForm(
+FORM = forms.TrainingForm(
     name=TECHNIQUE.name,
     title="Draft for SSD",
     families=TECHNIQUE.families,
@@ -337,24 +317,26 @@ FORM = TrainingForm(
             titles=("Layers of the model", "On features"),
             effect=Effect.AFTER_TRAINING,
         ),
-        count_knob("lower", "Lowest layers, trained", "Number of the lowest layers in the draft.", 2, 16, 1),
-        count_knob("upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16),
-        SENTENCES,
+        forms.count_knob("lower", "Lowest layers, trained", "Number of the lowest layers in the draft.", 2, 16, 1),
+        forms.count_knob(
+            "upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16
+        ),
+        forms.SENTENCES,
     ),
-    found=(Figure("acceptance", "drafts accepted"), *TOKEN_FIGURES),
+    found=(forms.Figure("acceptance", "drafts accepted"), *forms.TOKEN_FIGURES),
     progress="At step {step} the model would accept {found} of the drafted tokens.",
     request=lambda place, plan: DraftRequest(
         features=plan.knobs["kind"] == ON_FEATURES,
         lower=int(plan.knobs["lower"]),
         upper=int(plan.knobs["upper"]),
-        **companion_arguments(place, plan),
+        **forms.companion_arguments(place, plan),
     ),
     minutes=_minutes,
     folder=lambda model, knobs: (
         f"{model}-draft-" + ("features" if knobs["kind"] == ON_FEATURES else f"{knobs['lower']}-{knobs['upper']}")
     ),
     fitting=lambda info: {"upper": fitting_upper(info.layers)},
-    estimate=lambda info, spoken: scaled_estimate(info, _minutes(info)),
+    estimate=lambda info, spoken: forms.scaled_estimate(info, _minutes(info)),
     ready=_ready,
 )
 

@@ -2,8 +2,7 @@
 
 The time of a pass does not depend on its weights. Networks of the released shapes therefore show what a draft costs and
 what verifying costs, and the loop runs as in use, except that each drafted token is accepted with a given probability:
-how many a trained draft would have accepted is for its training to show. All but the prompt's last element is read
-once beforehand.
+how many a trained draft would have accepted is for its training to show. The prompt but its end is read beforehand.
 """
 
 from __future__ import annotations
@@ -90,8 +89,7 @@ def measured(size: Size, device: torch.device, rounds: int) -> Report:
 
     def runs(name: str, draft: TokenModel | None, acceptance: float, length: int) -> Callable[[], object]:
         def once() -> None:
-            made = list(_decoding(target, draft, acceptance, length))
-            cycles[name] += made[1:]  # The first cycle reads the prompt.
+            cycles[name] += list(_decoding(target, draft, acceptance, length))[1:]  # The first cycle reads the prompt.
 
         return once
 

@@ -11,7 +11,7 @@ give it time for all of them: ``--minutes 15``, and with ``--groups`` ``--minute
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,9 +93,8 @@ def accepting(model: SpeechModel, plain: Setting, knobs: Values) -> Accepting:
         drafted = UsedTechnique(speculative.NAME, by_token.replace(tolerance=tolerance))
         ways[tolerance_title(tolerance)] = plain.with_technique(drafted)
     last = by_token.replace(tolerance=TOLERANCES[-1], tolerated=speculative.PUBLISHED)
-    ways[f"{tolerance_title(TOLERANCES[-1])}, as published"] = plain.with_technique(
-        UsedTechnique(speculative.NAME, last)
-    )
+    published = plain.with_technique(UsedTechnique(speculative.NAME, last))
+    ways[f"{tolerance_title(TOLERANCES[-1])}, as published"] = published
     exact, artefacts = ways[tolerance_title(0.0)], []
     for title, grouped in GROUPS.items():
         bundled.say(f"{title}: preparing …")
@@ -122,9 +121,8 @@ def diversities(
             break
         bundled.say(f"sentence {at + 1} of {len(texts)}: {seeds} takes of each way …")
         for title, setting in {**plain, **accepted.ways}.items():
-            takes = [
-                synthesise(model, text, voice, replace(setting, seed=seed), accepted.artefacts) for seed in range(seeds)
-            ]
+            settings = [replace(setting, seed=seed) for seed in range(seeds)]
+            takes = [synthesise(model, text, voice, one, accepted.artefacts) for one in settings]
             one = diversity([log_pitch(take.samples, take.sample_rate) for take in takes])
             found.setdefault(title, []).extend([] if one is None else [one])
     return {title: float(np.mean(known)) if known else None for title, known in found.items()}
@@ -150,7 +148,7 @@ DEFINITION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     common.add_arguments(parser)
     parser.add_argument("--tolerance", type=finite, default=0.4, metavar="β", help="headline (default: %(default)s)")
     parser.add_argument(
@@ -180,7 +178,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> Report:
+def run(arguments: Namespace) -> Report:
     """Check equality, time all ways in the same rounds, then run the judge."""
     if arguments.random:
         return random_bench.run(arguments)
@@ -206,7 +204,7 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report.of(NAME, top, DEFINITION + listened(said, arguments), rows)
 
 
-def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
+def _grouped(model: LanguageSpeech, plain: Setting, arguments: Namespace, within: Budget) -> Report:
     """Like :func:`run`, with other ways of acceptance and their diversity."""
     accepted = accepting(model, plain, _knobs(arguments))
     ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
@@ -214,8 +212,7 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
     # A quarter of the remaining time is for takes with different seeds.
     said = judged(model, ways, arguments, Turns(within, least=1, share=0.75), accepted.artefacts)
     texts = bundled.heard_sentences(arguments)[: len(said[PLAIN][0].errors.words)] if said else []
-    turns = Turns(within, least=1)
-    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, turns)
+    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, Turns(within, least=1))
     tolerated = {one: times.speed_up[tolerance_title(one)].median for one in TOLERANCES}
     rows = clean(said, "way")
     for row in _rows(ways, times, said):
@@ -226,18 +223,15 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
             row["diversity"] = varied[name]
         rows.append(row)
     rows.append({"way": AGAIN, **times.speed_up[AGAIN].columns()})
-    top = times.speed_up[accepted.headline]
-    return Report.of(NAME, top, GROUPS_DEFINITION + listened(said, arguments), rows)
+    return Report.of(NAME, times.speed_up[accepted.headline], GROUPS_DEFINITION + listened(said, arguments), rows)
 
 
-def _knobs(arguments: argparse.Namespace) -> Values:
+def _knobs(arguments: Namespace) -> Values:
     fixed = arguments.draft_length
     return Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
 
 
-def _ways(
-    plain: Setting, others: Sequence[TrainedWeights], arguments: argparse.Namespace
-) -> Iterator[tuple[str, Setting]]:
+def _ways(plain: Setting, others: Sequence[TrainedWeights], arguments: Namespace) -> Iterator[tuple[str, Setting]]:
     knobs = _knobs(arguments)
     drafts = [("", knobs, "")]
     drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
@@ -285,17 +279,14 @@ def _passes(times: DecodingTimes) -> dict[str, float]:
     plain = times.decoded[PLAIN].target_seconds
     found: dict[str, float] = {}
     for tokens in (2, 4, 6, 8):
-        spent = [
-            one.target_seconds for way in times.decoded.values() for one in way.cycles if len(one.drafted) == tokens - 1
-        ]
+        cycles = (one for way in times.decoded.values() for one in way.cycles)
+        spent = [one.target_seconds for one in cycles if len(one.drafted) == tokens - 1]
         if len(spent) >= ENOUGH:
             found[f"v({tokens})"] = median(spent) / plain
     return found
 
 
-def _rows(
-    ways: Iterable[str], times: DecodingTimes, said: Mapping[str, list[VoiceVerdict]]
-) -> Iterator[dict[str, object]]:
+def _rows(ways: Iterable[str], times: DecodingTimes, said: Mapping[str, list[VoiceVerdict]]) -> Iterator[dict]:
     single = times.decoded[PLAIN].target_seconds
     for name in ways:
         found = times.decoded[name]

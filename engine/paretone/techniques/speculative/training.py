@@ -163,17 +163,13 @@ class Draft(Companion):
     @classmethod
     def of(cls, request: DraftRequest) -> Draft:
         chosen = {one.name: getattr(request, one.name) for one in fields(OfLayers)}
-        options = DraftOptions(**request.token_options, **chosen)
-        return cls(options, Path(request.initial) if request.initial else None)
+        return cls(DraftOptions(**request.token_options, **chosen), Path(request.initial) if request.initial else None)
 
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
         """Raises :class:`CheckpointError` for another checkpoint's draft, :class:`SettingError` for other layers."""
-        options = self.options_at(rates, temperature=teacher.temperature)
-        return partial(DraftRecipe, teacher, options=options, initial=self._initial(teacher, follower))
-
-    def _initial(self, teacher: Teacher, follower: Follower) -> Mapping[str, Tensor] | None:
+        recipe = partial(DraftRecipe, teacher, options=self.options_at(rates, temperature=teacher.temperature))
         if self.initial is None:
-            return None
+            return recipe
         lower = min(self.options.lower, teacher.network.transformer.config.layers)
         draft = read_draft(self.initial, teacher.base, follower.check)
         if draft.trained != tuple(range(lower)):
@@ -181,7 +177,7 @@ class Draft(Companion):
                 f"{self.initial} has learnt in {len(draft.trained)} of the model's layers, not in the {lower} lowest "
                 "ones; train a draft with as many, or start without it."
             )
-        return read_weights(self.initial, follower.check)
+        return partial(recipe, initial=read_weights(self.initial, follower.check))
 
 
 def train(task: JobTask) -> Trained:

@@ -16,7 +16,7 @@ from paretone.measure.decoding import Drafting, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis
 from paretone.sampling.draft_length import predicted_speed_up
-from paretone.setting.knobs import Effect, Knob, Number, Values, defaults
+from paretone.setting.knobs import Effect, Knob, Values, amount, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
@@ -48,7 +48,6 @@ class _Way:
 
     @property
     def sums(self) -> Drafting:
-        """Of all sentences."""
         found = [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
         return Drafting(*(sum(values) for values in zip(*map(astuple, found), strict=True)))
 
@@ -102,25 +101,22 @@ class _Parts:
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    draft, rule = (
-        next(one for one in speculative.TECHNIQUE.knobs if one.name == name) for name in ("draft", "tolerated")
-    )
+    own = {one.name: one for one in speculative.TECHNIQUE.knobs}
     return (
         sentences_knob(4),
         count_knob("longest", "Longest draft", "Largest draft length to try, from 1.", 6, 8, least=2, unit="tokens"),
-        Number(
+        amount(
             "tolerance",
             "At tolerance",
             "Tolerance β for comparing draft lengths; 0.4 in the paper, 0 is exact.",
             default=0.4,
+            between=(0.0, 1.0),
             symbol="β",
-            minimum=0.0,
-            maximum=1.0,
             step=0.1,
             effect=Effect.NEXT_VIEW,
         ),
-        replace(rule, default=speculative.PUBLISHED, effect=Effect.NEXT_VIEW),
-        replace(draft, default=speculative.OF_LAYERS, effect=Effect.NEXT_VIEW),
+        replace(own["tolerated"], default=speculative.PUBLISHED, effect=Effect.NEXT_VIEW),
+        replace(own["draft"], default=speculative.OF_LAYERS, effect=Effect.NEXT_VIEW),
     )
 
 
@@ -190,9 +186,7 @@ def paired_speed_up(
     return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 
-def _speed(
-    title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, published: Mapping[float, float]
-) -> Lines:
+def _speed(title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, paper: Mapping[float, float]) -> Lines:
     found = [paired_speed_up(way.factors, reference.factors) for way in ways.values()]
     places, parts = tuple(float(one) for one in ways), [_Parts.of(way, reference) for way in ways.values()]
     notes = tuple(
@@ -204,8 +198,8 @@ def _speed(
         Curve("predicted", places, tuple(one.predicted for one in parts)),
         Curve("if v were 1", places, tuple(replace(one, verification=1.0).predicted for one in parts)),
     ]
-    if published:
-        curves.append(Curve("paper", tuple(published), tuple(published.values())))
+    if paper:
+        curves.append(Curve("paper", tuple(paper), tuple(paper.values())))
     curves.append(Curve("plain decoding", (places[0], places[-1]), (1.0, 1.0), reference=True))
     return Lines(title, axis, Axis("Speed-up", "×"), tuple(curves))
 

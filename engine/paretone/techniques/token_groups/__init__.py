@@ -13,7 +13,7 @@ from paretone.errors import ProfileError
 from paretone.figures.glyphs import Mark
 from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer
-from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, count
+from paretone.setting.knobs import Choice, Effect, Switch, Values, amount, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part, imported
 from paretone.setting.setting import Published, Setting
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
@@ -43,7 +43,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         )
     if reason := groups.mismatch(context.compatibility(plan)):
         raise ProfileError(f"The token groups cannot be used here: {reason}. Find them again.")
-    accepting = Part.of("paretone.techniques.token_groups.finding:rule", groups=groups, within=bool(knobs["within"]))
+    accepting = Part.of(f"{__name__}.finding:rule", groups=groups, within=bool(knobs["within"]))
     return replace(plan, acceptance=accepting).noted(
         "Drafts are accepted in groups: groups of tokens are distributed as without drafting, tokens are not."
     )
@@ -68,45 +68,34 @@ TECHNIQUE = Technique(
     needs_single_codes=True,
     place=165,
     mark=Mark("orange", "circle"),
-    study="paretone.techniques.token_groups",
-    views=("paretone.techniques.token_groups.view",),
-    commands=("paretone.techniques.token_groups.command",),
+    study=__name__,
+    views=(f"{__name__}.view",),
+    commands=(f"{__name__}.command",),
     artefact=ArtefactType("groups", Groups, Groups.from_json, Groups.to_json, check, fixed_knobs),
     artefact_file=ArtefactFile(
         "groups",
         "file of token groups",
         "groups of tokens that sound alike, in which drafts are accepted (paretone group-tokens writes them)",
-        "paretone.techniques.token_groups.command:with_groups",
+        f"{__name__}.command:with_groups",
         ("within",),
         _MADE_BY,
     ),
     jobs=(
-        Job(
-            "find",
-            "Finding token groups",
-            "paretone.techniques.token_groups.groups:FindGroups",
-            "paretone.techniques.token_groups.finding:find",
-        ),
-        Job(
-            "hear",
-            "Decoding the group's tokens",
-            "paretone.techniques.token_groups.groups:HearGroup",
-            "paretone.techniques.token_groups.finding:hear",
-        ),
+        Job("find", "Finding token groups", f"{__name__}.groups:FindGroups", f"{__name__}.finding:find"),
+        Job("hear", "Decoding the group's tokens", f"{__name__}.groups:HearGroup", f"{__name__}.finding:hear"),
     ),
     published=(Published("published", "acceptance", (), Values(within=False)),),
     resolve=resolve,
     describe=describe,
     knobs=(
-        Number(
+        amount(
             "cosine",
             "Similarity",
             "Least cosine of a token's row to that of the group's centre. Every token is the centre of one group.",
             default=0.5,
+            between=(0.0, 1.0),
             symbol="θ",
             effect=Effect.AFTER_CALIBRATION,
-            minimum=0.0,
-            maximum=1.0,
             step=0.05,
         ),
         count(
@@ -153,7 +142,7 @@ def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer]
 
     def prepare(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer) -> Groups:
         # Imported by name, because it imports torch.
-        found: Groups = imported("paretone.techniques.token_groups.finding:find_groups")(model, setting, observer)
+        found: Groups = imported(f"{__name__}.finding:find_groups")(model, setting, observer)
         return found
 
     return prepare

@@ -29,8 +29,7 @@ def with_groups(
     """``setting`` with drafts accepted in the groups of the file ``path``, and these groups. ``knobs`` are those given
     by the user. Raises :class:`ProfileError` if they cannot be used here."""
     groups = read(path)
-    wanted = compatibility_of(model.info, setting)
-    if reason := groups.mismatch(wanted):
+    if reason := groups.mismatch(compatibility_of(model.info, setting)):
         raise ProfileError(f"The token groups {path} cannot be used here: {reason}.")
     technique = token_groups.TECHNIQUE
     values = fixed_knobs(groups, checked(technique.knobs, knobs, technique.title))
@@ -54,7 +53,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", metavar="FILE", help="file for the groups, to be used with --groups")
     heard = parser.add_argument_group("hearing")
     heard.add_argument(
-        "--audio", metavar="FILE", help=f"{arguments.sound_file()}: the members of a group, one after another"
+        "--audio", metavar="FILE", help=f"{arguments.sound_file()}: a group's members, one after another"
     )
     heard.add_argument(
         "--group", type=arguments.positive, default=1, help="which group, from the largest (default: %(default)s)"

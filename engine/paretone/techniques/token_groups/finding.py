@@ -127,17 +127,14 @@ def hear(task: JobTask) -> GroupHeard:
 
 def find(task: JobTask) -> GroupsFound:
     started = time.perf_counter()
-    groups = find_groups(task.loaded, task.request.setting, task.observer)
-    return GroupsFound(groups, time.perf_counter() - started)
+    return GroupsFound(find_groups(task.loaded, task.request.setting, task.observer), time.perf_counter() - started)
 
 
 def rule(codes: int, rows: int, device: torch.device, groups: Groups, within: bool) -> Rule:
     """See :attr:`paretone.setting.plan.LanguagePlan.acceptance`. Each id that ends speech is its own group. Raises
     :class:`SettingError` for groups of another number of tokens."""
     if groups.codes != codes:
-        raise SettingError(
-            f"The token groups are those of {groups.codes} tokens, but the model has {codes}; find them again."
-        )
+        raise SettingError(f"The groups are those of {groups.codes} tokens, but the model has {codes}; find them anew.")
     return by_group(matrices(groups, rows, str(device)), within=within)
 
 

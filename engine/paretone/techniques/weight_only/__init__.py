@@ -168,7 +168,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         )
     anyway = bool(knobs["anyway"])
     ours = {"model": info.id, "checkpoint": plan.fingerprint}
-    part = Part.of("paretone.techniques.weight_only.measuring:packed", bits=bits, group=group, anyway=anyway, **ours)
+    part = Part.of(f"{__name__}.measuring:packed", bits=bits, group=group, anyway=anyway, **ours)
     if not context.loaded:
         return replace(plan, products=part)
     known = Record.of(info.id).find(current_machine(), plan.fingerprint, bits, group)
@@ -208,15 +208,8 @@ TECHNIQUE = Technique(
     place=45,
     mark=Mark("purple", "square"),
     little=little,
-    commands=("paretone.techniques.weight_only.command",),
-    jobs=(
-        Job(
-            "measure",
-            "Measuring packed weights",
-            "paretone.techniques.weight_only:MeasureWeights",
-            "paretone.techniques.weight_only.measuring:carry_out_measuring",
-        ),
-    ),
+    commands=(f"{__name__}.command",),
+    jobs=(Job("measure", "Measuring packed weights", f"{__name__}:MeasureWeights", f"{__name__}.measuring:carry_out"),),
     resolve=resolve,
     describe=describe,
     knobs=(

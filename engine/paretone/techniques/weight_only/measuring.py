@@ -13,19 +13,8 @@ from paretone.measure.timing import paired_ratio
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels import few_rows
-from paretone.techniques import resolve
+from paretone.techniques import resolve, weight_only
 from paretone.techniques.base import JobTask
-from paretone.techniques.weight_only import (
-    INT4,
-    INT8,
-    NAME,
-    Measured,
-    Record,
-    WeightsMeasured,
-    current_machine,
-    group_of,
-    refusal,
-)
 
 
 def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, checkpoint: str) -> TokenModel:
@@ -33,19 +22,19 @@ def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, 
     Raises :class:`SettingError` without a gain, unless ``anyway``."""
     require_available()
     made = narrowed(tokens, bits, group)
-    record = Record.of(model)
-    known = record.find(current_machine(), checkpoint, bits, group)
+    record = weight_only.Record.of(model)
+    known = record.find(weight_only.current_machine(), checkpoint, bits, group)
     if known is None:
         known = measure(tokens, made, bits, group, checkpoint)
         record.with_measured(known)
     if not known.gains and not anyway:
-        raise SettingError(refusal(known, model))
+        raise SettingError(weight_only.refusal(known, model))
     return made
 
 
 def narrowed(tokens: TokenModel, bits: str, group: int) -> TokenModel:
     return tokens.with_products(
-        lambda product, inputs: few_rows.packed_product(product, inputs, 8 if bits == INT8 else 4, group)
+        lambda product, inputs: few_rows.packed_product(product, inputs, 8 if bits == weight_only.INT8 else 4, group)
     )
 
 
@@ -73,7 +62,7 @@ def measure(
     group: int,
     checkpoint: str,
     on_round: Callable[[int], None] | None = None,
-) -> Measured:
+) -> weight_only.Measured:
     """Time one-token passes of both networks in interleaved rounds, and compare their predictions after the same
     tokens. ``on_round`` may raise to cancel."""
     times = paired_ratio(
@@ -85,8 +74,8 @@ def measure(
     both = wanted.log_softmax(-1), found.log_softmax(-1)
     divergence = float((both[0].exp() * (both[0] - both[1])).sum(-1).mean())
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    key = current_machine(), checkpoint, bits, group_of(bits, group)
-    return Measured(*key, gain.median, gain.low, gain.high, error, divergence, created)
+    key = weight_only.current_machine(), checkpoint, bits, weight_only.group_of(bits, group)
+    return weight_only.Measured(*key, gain.median, gain.low, gain.high, error, divergence, created)
 
 
 def _passes(tokens: TokenModel) -> Callable[[], None]:
@@ -120,7 +109,7 @@ def _random(tokens: TokenModel, count: int) -> Tensor:
     return torch.randint(tokens.codes, (count,), generator=torch.Generator().manual_seed(0)).to(tokens.device)
 
 
-def carry_out_measuring(task: JobTask) -> WeightsMeasured:
+def carry_out(task: JobTask) -> weight_only.WeightsMeasured:
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech) or model.info.device_type not in ("", "cpu"):
         raise SettingError(
@@ -128,10 +117,10 @@ def carry_out_measuring(task: JobTask) -> WeightsMeasured:
             "on the processor."
         )
     require_available()
-    plan = resolve(model.info, request.setting.without(NAME), prepared=False)
+    plan = resolve(model.info, request.setting.without(weight_only.NAME), prepared=False)
     tokens = model.networks(plan).target.tokens
-    record, found = Record.of(model.info.id), []
-    ways = [(INT8, 0), *((INT4, group) for group in request.groups)]
+    record, found = weight_only.Record.of(model.info.id), []
+    ways = [(weight_only.INT8, 0), *((weight_only.INT4, group) for group in request.groups)]
     for number, (bits, group) in enumerate(ways):
         task.observer.status(f"Measuring {bits}{f' in groups of {group}' if group else ''} …")
 
@@ -142,4 +131,4 @@ def carry_out_measuring(task: JobTask) -> WeightsMeasured:
         one = measure(tokens, narrowed(tokens, bits, group), bits, group, plan.fingerprint, tell)
         record = record.with_measured(one)
         found.append(one)
-    return WeightsMeasured(tuple(found), str(record.path))
+    return weight_only.WeightsMeasured(tuple(found), str(record.path))
