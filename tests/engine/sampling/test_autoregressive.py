@@ -20,13 +20,21 @@ from tests.engine.recorder import Follower
 
 PROMPT = [3, 1, 4, 1, 5]
 NEVER, ALWAYS = -50.0, 50.0
+VOICE, OTHER = [3, 1, 4], [2, 7, 1]
+IDS = 40
+SAMPLERS = [
+    Greedy(),
+    Nucleus(0.8, 25, 0.9, 1.2, (3,)),
+    RepetitionAware("2025"),
+    RepetitionAware(window=6, threshold=0.3),
+]
+RATE = 25.0
 
 
 def request_of(model: TokenModel, minimum: int = 0, maximum: int = 12, **changes: object) -> Request:
     """Positions begin again at the prompt's last element, as with ``lm-mini``."""
     embedded = model.embed([PROMPT])
-    positions = torch.tensor([*range(len(PROMPT) - 1), 0])
-    return replace(Request(embedded, positions, 1, minimum, maximum), **changes)
+    return replace(Request(embedded, torch.tensor([*range(len(PROMPT) - 1), 0]), 1, minimum, maximum), **changes)
 
 
 def tokens_of(cycles: list[Cycle]) -> list[int]:
@@ -51,8 +59,7 @@ def test_tokens_stand_at_the_positions_asked_for() -> None:
 def test_a_stop_ends_it_and_is_no_token() -> None:
     model = small_model(stop_score=ALWAYS)
     cycles = list(decode(model, request_of(model, minimum=4), Greedy(), Uniforms(0)))
-    assert [cycle.stopped for cycle in cycles] == [False] * 4 + [True]
-    assert cycles[-1].tokens == ()
+    assert [cycle.stopped for cycle in cycles] == [False] * 4 + [True] and cycles[-1].tokens == ()
     assert all(0 <= token < model.codes for token in tokens_of(cycles))
     (only,) = decode(model, request_of(model), Greedy(), Uniforms(0))
     assert only.stopped and only.tokens == () and only.outcome == "decoded"
@@ -61,16 +68,11 @@ def test_a_stop_ends_it_and_is_no_token() -> None:
     assert len(cycles) == 1 and cycles[0].stopped
 
 
-@pytest.mark.parametrize("maximum", [0, 5])
-def test_the_greatest_length_ends_it_without_a_stop(maximum: int) -> None:
+def test_the_greatest_length_ends_it_without_a_stop_and_a_known_length_with_one() -> None:
     model = small_model(stop_score=NEVER)
-    cycles = list(decode(model, request_of(model, maximum=maximum), Nucleus(), Uniforms(0)))
-    assert len(tokens_of(cycles)) == len(cycles) == maximum
-    assert not any(cycle.stopped for cycle in cycles)
-
-
-def test_speech_of_a_known_length_stops_after_it() -> None:
-    model = small_model(stop_score=NEVER)
+    for maximum in (0, 5):
+        cycles = list(decode(model, request_of(model, maximum=maximum), Nucleus(), Uniforms(0)))
+        assert len(tokens_of(cycles)) == len(cycles) == maximum and not any(cycle.stopped for cycle in cycles)
     cycles = list(decode(model, request_of(model, maximum=9, length=5), Nucleus(), Uniforms(0)))
     assert len(tokens_of(cycles)) == 5 and [cycle.stopped for cycle in cycles] == [False] * 5 + [True]
     free = list(decode(model, request_of(model, maximum=9), Nucleus(), Uniforms(0)))
@@ -85,9 +87,6 @@ def test_it_can_be_stopped_between_tokens() -> None:
 
 
 # --- Common beginnings ------------------------------------------------------------------------------------------------
-VOICE, OTHER = [3, 1, 4], [2, 7, 1]
-
-
 @pytest.fixture
 def model() -> TokenModel:
     return small_model(stop_score=-50.0).optimised()
@@ -121,8 +120,7 @@ def test_what_is_remembered_is_what_is_read(model: TokenModel) -> None:
 def test_all_of_the_prompt_may_be_shared(model: TokenModel, shared: int) -> None:
     """The last element is read with the first token: it is never remembered."""
     request = request_in(model, VOICE, [5, 2, 6], shared)
-    expected = said(model, replace(request, shared=0))
-    assert said(model, request) == said(model, request) == expected
+    assert said(model, request) == said(model, request) == said(model, replace(request, shared=0))
 
 
 def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:
@@ -138,15 +136,6 @@ def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:
 
 
 # --- Samplers ---------------------------------------------------------------------------------------------------------
-IDS = 40
-SAMPLERS = [
-    Greedy(),
-    Nucleus(0.8, 25, 0.9, 1.2, prompt=(3, 4)),
-    RepetitionAware("2025"),
-    RepetitionAware(window=6, threshold=0.3),
-]
-
-
 def scores(rows: int, seed: int = 0) -> Tensor:
     return 2 * torch.randn(rows, IDS, generator=torch.Generator().manual_seed(seed))
 
@@ -195,8 +184,7 @@ def test_what_repeats_is_replaced_unless_it_is_certain() -> None:
     logits, sampler = scores(1), RepetitionAware(window=3, threshold=0.3)
     likeliest, *others = logits[0].topk(IDS).indices.tolist()
     assert sampler.probabilities(logits, [likeliest, *others[-2:]])[0, likeliest] == 0
-    fresh = sampler.probabilities(logits, [])
-    assert torch.equal(sampler.probabilities(logits, [likeliest, *others[-3:]]), fresh)
+    assert torch.equal(sampler.probabilities(logits, [likeliest, *others[-3:]]), sampler.probabilities(logits, []))
 
 
 def test_draws_follow_the_probabilities() -> None:
@@ -212,9 +200,6 @@ def test_draws_follow_the_probabilities() -> None:
 
 
 # --- Speech that does not end -----------------------------------------------------------------------------------------
-RATE = 25.0
-
-
 def speech(length: int) -> list[int]:
     """Tokens that come back, but not in the same order."""
     return [(place * place * 7 + place // 3) % 101 for place in range(length)]
@@ -226,28 +211,23 @@ def test_repetition_is_noticed_after_three_seconds(period: int) -> None:
     assert guard.observe(beginning) is None
     repeated = [200 + place % period for place in range(200)]
     found = next(guard.found for token in repeated if guard.observe([token]))
-    assert found.kind == "repetition"
-    assert found.seconds == pytest.approx((60 + 75) / RATE)
+    assert found.kind == "repetition" and found.seconds == pytest.approx((60 + 75) / RATE)
     assert "repeated itself" in str(found) and "5.4 s" in str(found)
 
 
-def test_pauses_and_refrains_are_no_repetition() -> None:
+def test_pauses_and_refrains_are_no_runaway_but_far_too_long_speech_is() -> None:
     guard = RunawayGuard(RATE, expected=150)
     assert guard.observe([*speech(50), *[7] * 50, *speech(50)]) is None
     # A second that comes twice, and a stretch longer than a second, are no run-away.
     guard = RunawayGuard(RATE)
     assert guard.observe([*speech(25), *speech(25), *range(300, 330), *speech(90), *speech(90)]) is None
-
-
-def test_far_too_long_speech_is_noticed() -> None:
+    # Far too long speech is one.
     guard = RunawayGuard(RATE, expected=100)
     assert guard.observe(speech(300)) is None
     found = guard.observe(speech(400)[300:])
-    assert found.kind == "length" and found.seconds == pytest.approx(301 / RATE)
-    assert guard.observe([1, 1, 1]) == found
+    assert found.kind == "length" and found.seconds == pytest.approx(301 / RATE) and guard.observe([1, 1, 1]) == found
     guard = RunawayGuard(RATE, expected=2)
-    assert guard.observe(speech(52)) is None
-    assert guard.observe([5]).kind == "length"
+    assert guard.observe(speech(52)) is None and guard.observe([5]).kind == "length"
 
 
 def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
@@ -265,5 +245,4 @@ def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
     assert len(tokens) == 75 and closed == [True]
     assert guard.found.kind == "repetition"
     cycles, guard = [Cycle((1, 2)), Cycle((), stopped=True)], RunawayGuard(RATE)
-    assert list(guarded(iter(cycles), guard)) == cycles
-    assert guard.found is None
+    assert list(guarded(iter(cycles), guard)) == cycles and guard.found is None

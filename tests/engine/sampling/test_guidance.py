@@ -9,23 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from paretone.sampling import guidance as guiding
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.flow import OvershootNoise, integrate, overshoot_coefficients, overshoot_steps, sampling_grid
-from paretone.sampling.guidance import (
-    ALL,
-    NOTHING,
-    TEXT_ALONE,
-    Saturation,
-    Strength,
-    guided_velocity,
-    most_branches,
-    needed_branches,
-    three_branch_velocity,
-)
+from paretone.sampling.guidance import ALL, NOTHING, TEXT_ALONE, Saturation, Strength, guided_velocity
 
 TIMES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 VELOCITIES = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(3))
 """Of all three branches."""
+BRANCHES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
+"""Three branches of two items."""
+SOME = (1.0, 1.0, (0,)), (1.0, 2.5, (0, 1)), (2.0, 2.0, (0, 2)), (1.6, 0.0, (1, 2)), (1.0, 0.0, (1,)), (0.0, 0.0, (2,))
+SHAPE = 1, 5, 3
 
 
 def rows(needed: tuple[int, ...], every: Tensor = VELOCITIES) -> Tensor:
@@ -58,8 +53,7 @@ def run(guidance: BranchGuidance, at: list[Tensor]) -> tuple[list[tuple[int, ...
 def test_equal_strengths_are_plain_guidance_bit_for_bit() -> None:
     guidance = BranchGuidance(TIMES, whole(2.0, 2.0))
     assert guidance.needed(0) == (ALL, NOTHING), "the text alone is not computed"
-    expected = guided_velocity(rows((ALL, NOTHING)), 2.0)
-    assert torch.equal(guidance.velocity(rows((ALL, NOTHING)), 0), expected)
+    assert torch.equal(guidance.velocity(rows((ALL, NOTHING)), 0), guided_velocity(rows((ALL, NOTHING)), 2.0))
 
 
 @pytest.mark.parametrize(
@@ -75,27 +69,20 @@ def test_separate_strengths_are_those_of_megatts3(voice: float, text: float, nee
     guidance = BranchGuidance(TIMES, whole(voice, text))
     assert guidance.needed(2) == needed
     found = guidance.velocity(rows(needed), 2)
-    expected = (
-        three_branch_velocity(VELOCITIES, 1 + text, 1 + voice)
-        if text
-        else VELOCITIES[:1] + voice * (VELOCITIES[:1] - VELOCITIES[1:2])
-    )
+    of_voice = VELOCITIES[:1] + voice * (VELOCITIES[:1] - VELOCITIES[1:2])
+    expected = guiding.three_branch_velocity(VELOCITIES, 1 + text, 1 + voice) if text else of_voice
     assert torch.allclose(found, expected, atol=1e-5)
 
 
 def test_strengths_end_and_begin_with_time() -> None:
     strengths = Strength(2.0, 0.15, 1.0), Strength(2.0, 0.0, 0.35)
     guidance = BranchGuidance(TIMES, strengths)
-    assert [guidance.needed(step) for step in range(6)] == [
-        (ALL, TEXT_ALONE, NOTHING),  # 0.0: text only
-        (ALL, TEXT_ALONE, NOTHING),
-        (ALL, NOTHING),  # 0.15: both, equally
-        (ALL, NOTHING),
-        (ALL, TEXT_ALONE),  # 0.35: voice only
-        (ALL, TEXT_ALONE),
-    ]
-    assert most_branches(strengths) == 3
-    assert most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
+    text, both, voice = (ALL, TEXT_ALONE, NOTHING), (ALL, NOTHING), (ALL, TEXT_ALONE)
+    assert [guidance.needed(step) for step in range(6)] == [text, text, both, both, voice, voice]
+    assert (
+        guiding.most_branches(strengths) == 3
+        and guiding.most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
+    )
 
 
 def test_what_does_not_change_is_computed_twice_and_then_reused() -> None:
@@ -122,7 +109,7 @@ def test_of_three_branches_each_effect_saturates_by_itself() -> None:
         at.append(torch.cat([other[1:2] + (one[:1] - one[1:2]), other[1:]]))
     needed, found = run(BranchGuidance(TIMES, whole(2.0, 1.0), Saturation(0.1, reuse=True)), at)
     assert needed == [(0, 1, 2), (0, 1, 2), *[(0, 2)] * 4], "the text's branch follows from the voice's last effect"
-    expected = [three_branch_velocity(every, 2.0, 3.0) for every in at]
+    expected = [guiding.three_branch_velocity(every, 2.0, 3.0) for every in at]
     assert all(torch.allclose(one, other, atol=1e-4) for one, other in zip(found, expected, strict=True))
 
 
@@ -132,60 +119,35 @@ def test_guidance_ends_where_the_branches_point_the_same_way() -> None:
     # 1 − cosine is 2, 2, then 0 as soon as the effects are too small to turn the velocity.
     cosines = [torch.nn.functional.cosine_similarity(one[0].flatten(), one[2].flatten(), dim=0) for one in at]
     ends = next(step for step, cosine in enumerate(cosines) if 1 - cosine < 0.05)
-    assert needed == [(0, 2)] * (ends + 1) + [(0,)] * (5 - ends)
-    assert 0 < ends < 5
+    assert needed == [(0, 2)] * (ends + 1) + [(0,)] * (5 - ends) and 0 < ends < 5
     assert torch.equal(found[-1], at[-1][:1]), "the velocity of all conditions alone"
 
 
 # --- All branches -----------------------------------------------------------------------------------------------------
-BRANCHES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
-"""Three branches of two items."""
-
-
-def test_three_branches_are_combined_by_the_official_formula() -> None:
-    intelligibility, similarity = 1.6, 2.5
-    speaker, text, nothing = BRANCHES.chunk(3)
-    official = nothing + intelligibility * (text - nothing) + similarity * (speaker - text)
-    assert needed_branches(intelligibility, similarity) == (0, 1, 2)
-    found = three_branch_velocity(BRANCHES, intelligibility, similarity)
-    assert torch.allclose(found, official, rtol=0, atol=2e-6)
-
-
-@pytest.mark.parametrize(
-    ("intelligibility", "similarity", "branches"),
-    [(1.0, 1.0, (0,)), (1.0, 2.5, (0, 1)), (2.0, 2.0, (0, 2)), (1.6, 0.0, (1, 2)), (1.0, 0.0, (1,)), (0.0, 0.0, (2,))],
-)
-def test_branches_without_weight_are_left_out(
-    intelligibility: float, similarity: float, branches: tuple[int, ...]
-) -> None:
-    assert needed_branches(intelligibility, similarity) == branches
+@pytest.mark.parametrize(("intelligibility", "similarity", "branches"), [*SOME, (1.6, 2.5, (0, 1, 2))])
+def test_branches_with_a_weight_are_combined_by_the_official_formula(intelligibility, similarity, branches) -> None:
+    assert guiding.needed_branches(intelligibility, similarity) == branches
     rows = BRANCHES.chunk(3)
     speaker, text, nothing = rows
     official = nothing + intelligibility * (text - nothing) + similarity * (speaker - text)
-    found = three_branch_velocity(torch.cat([rows[branch] for branch in branches]), intelligibility, similarity)
+    found = guiding.three_branch_velocity(torch.cat([rows[branch] for branch in branches]), intelligibility, similarity)
     assert torch.allclose(found, official, rtol=0, atol=2e-6)
 
 
 # --- Overshoot --------------------------------------------------------------------------------------------------------
-SHAPE = 1, 5, 3
-
-
 @pytest.mark.parametrize("steps", [1, 7])
 def test_without_overshoot_it_is_eulers_method(steps: int) -> None:
     times = sampling_grid(steps, "uniform", -1.0)
     noise = OvershootNoise.draw(SHAPE, steps, seed=1)
     follow = overshoot_steps(times, noise.steps, overshoot=0.0)
-    found, expected = (
-        integrate(lambda x, step: x.cos() + step, noise.initial, times, follow=one) for one in (follow, None)
-    )
-    assert torch.allclose(found, expected, rtol=0, atol=1e-5)
+    ends = (integrate(lambda x, step: x.cos() + step, noise.initial, times, follow=one) for one in (follow, None))
+    assert torch.allclose(*ends, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("overshoot", [0.5, 3.0])
 def test_a_step_ends_as_noisy_as_its_time_demands(overshoot: float) -> None:
     """Of noise that the velocity would take away until time 1: what is left at t' has the strength 1 − t'."""
-    times = sampling_grid(16, "uniform", -1.0).tolist()
-    for start, end in itertools.pairwise(times):
+    for start, end in itertools.pairwise(sampling_grid(16, "uniform", -1.0).tolist()):
         length, scale, strength = overshoot_coefficients(start, end, overshoot)
         target = start + length
         assert target == pytest.approx(min(end + overshoot * (end - start), 1.0))

@@ -24,17 +24,14 @@ STEPS = 7
 
 
 def random_table(seed: int, layers: int, branch_skip: str) -> StrategyTable:
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randint(0, 3, (layers, STEPS), generator=generator).tolist()
+    drawn = torch.randint(0, 3, (layers, STEPS), generator=torch.Generator().manual_seed(seed)).tolist()
     rows = tuple((SkipAction.NONE, *map(SkipAction, row[1:])) for row in drawn)
     return StrategyTable(Compatibility("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
 
 
 class Defined:
-    """One module by the paper's definition: equation 1 for temporal, equation 2 for branch skipping.
-
-    The cache holds the outputs of all branches; it is replaced whenever anything was computed.
-    """
+    """One module by the paper's definition: equation 1 for temporal, equation 2 for branch skipping. The cache holds
+    the outputs of all branches; it is replaced whenever anything was computed."""
 
     def __init__(self, weight: Tensor, branches: int) -> None:
         self.weight, self.branches, self.cache = weight, branches, None
@@ -53,17 +50,12 @@ class Defined:
     ("branches", "branch_skip", "kept", "in_place", "seed"),
     crossed([1, 2, 3], ["both", "attention"], ["planned", "everything"], [False, True, True], range(6)),
 )
-def test_actions_do_what_the_paper_defines(
-    branches: int, branch_skip: str, kept: str, in_place: bool, seed: int
-) -> None:
+def test_actions_do_what_the_paper_defines(branches: int, branch_skip: str, kept: str, in_place: bool, seed: int):
     generator = torch.Generator().manual_seed(seed)
     table = random_table(seed, 2, branch_skip)
     if branches == 1:
-        table = StrategyTable(
-            table.compatibility,
-            tuple(tuple(SkipAction.NONE if one is SkipAction.BS else one for one in row) for row in table.actions),
-            branch_skip,
-        )
+        rows = tuple(tuple(SkipAction.NONE if one is SkipAction.BS else one for one in row) for row in table.actions)
+        table = StrategyTable(table.compatibility, rows, branch_skip)
     weights = torch.randn(2, 2, 6, 6, generator=generator)
     gates = torch.randn(STEPS, 2, 2, 6, generator=generator)
     plan, memories = skip_plan(table), [LayerMemory() for _ in range(2)]
@@ -80,11 +72,8 @@ def test_actions_do_what_the_paper_defines(
             plans = planned.attention, planned.feed_forward
             parts = memories[layer].attention, memories[layer].feed_forward
             for module, (one, memory) in enumerate(zip(plans, parts, strict=True)):
-
-                def run(rows: Tensor, weight: Tensor = weights[layer, module]) -> Tensor:
-                    return torch.tanh(rows @ weight)
-
-                hidden = apply_module(hidden, gates[step, layer, module], run, one, memory, branches, in_place)
+                gate, own = gates[step, layer, module], lambda rows, of=weights[layer, module]: torch.tanh(rows @ of)
+                hidden = apply_module(hidden, gate, own, one, memory, branches, in_place)
         assert torch.allclose(hidden, expected, atol=1e-5), f"step {step}"
 
 
@@ -105,8 +94,7 @@ def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
     none, ts, bs = SkipAction.NONE, SkipAction.TS, SkipAction.BS
     for row in itertools.product((none, ts, bs), repeat=4):
         actions = (none, *row)
-        table = StrategyTable(Compatibility("m", "f", "v", Values(steps=5)), (actions,))
-        plan = skip_plan(table)
+        plan = skip_plan(StrategyTable(Compatibility("m", "f", "v", Values(steps=5)), (actions,)))
         for step, action in enumerate(actions):
             kept = plan.at(step)[0].attention
             assert kept.action is action
@@ -121,7 +109,7 @@ def rows(tokens: int, seed: int) -> torch.Tensor:
     return torch.randn(2, 3, tokens, 4, generator=torch.Generator().manual_seed(seed))
 
 
-def test_a_cache_gives_back_what_was_written() -> None:
+def test_a_cache_gives_back_what_was_written_and_never_grows() -> None:
     cache = KeyValueCache(1, 3, 10, 4, batch=2)
     keys, _ = cache.extend(0, rows(6, 0), rows(6, 1))
     cache.advance(6)
@@ -142,9 +130,6 @@ def test_a_cache_gives_back_what_was_written() -> None:
     assert cache.length == 4
     with pytest.raises(ValueError, match="11 tokens do not fit into a cache of 10"):
         cache.windows(7)
-
-
-def test_it_never_grows() -> None:
     cache = KeyValueCache(1, 3, 5, 4, batch=2)
     cache.extend(0, rows(4, 0), rows(4, 0))
     cache.advance(4)

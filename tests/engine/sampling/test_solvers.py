@@ -12,22 +12,11 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
+from paretone.sampling import multistep
 from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.flow import Follow, OvershootNoise, euler_steps, overshoot_steps, sampling_grid
 from paretone.sampling.grid_search import METHODS as GRID_SEARCH_METHODS
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
-from paretone.sampling.multistep import (
-    EULER,
-    HEUN,
-    METHODS,
-    MIDPOINT,
-    PREDICTOR_CORRECTOR,
-    STARTS,
-    STORK,
-    adams_moulton,
-    gegenbauer_weights,
-    multistep_steps,
-)
 from paretone.sampling.schedules import EPSS, first_halved, uniform_times
 from paretone.sampling.skipping import LayerMemory, apply_module
 from paretone.setting.compatibility import Compatibility
@@ -37,12 +26,16 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from tests.workload import crossed
 
 Field = Callable[[Tensor, float], Tensor]
+LINEAR_END = (1 + 3 / 13) * math.exp(-2) + (2 * math.sin(3) - 3 * math.cos(3)) / 13
+N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
+TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)
+BEND = 5.0
 
 
-def solved(field: Field, start: float, times: np.ndarray, method: str, first: str = EULER) -> tuple[float, int]:
+def solved(field: Field, start: float, times: np.ndarray, method: str, first=multistep.EULER) -> tuple[float, int]:
     """The state at the last time, and how often the field was evaluated."""
-    grid = first_halved(times) if first == MIDPOINT else times
-    step_on = multistep_steps(grid, euler_steps(grid), method, first)
+    grid = first_halved(times) if first == multistep.MIDPOINT else times
+    step_on = multistep.multistep_steps(grid, euler_steps(grid), method, first)
     state = torch.full((1,), start, dtype=torch.float64)
     for step, time in enumerate(grid[:-1].tolist()):
         state = step_on(state, field(state, time), step)
@@ -54,13 +47,10 @@ def linear(state: Tensor, time: float) -> Tensor:
     return -2 * state + math.sin(3 * time)
 
 
-LINEAR_END = (1 + 3 / 13) * math.exp(-2) + (2 * math.sin(3) - 3 * math.cos(3)) / 13
-
-
 def order(method: str, first: str, sway: float) -> float:
     """The slope of the error over steps, both logarithmic."""
     # STORK-2's two leading errors have opposite signs; it takes finer grids until one of them rules.
-    counts = (512, 1024, 2048) if method == STORK else (64, 128, 256)
+    counts = (512, 1024, 2048) if method == multistep.STORK else (64, 128, 256)
     errors = []
     for count in counts:
         grid = sampling_grid(count, "uniform", sway).astype(np.float64)
@@ -68,9 +58,12 @@ def order(method: str, first: str, sway: float) -> float:
     return -float(np.polyfit(np.log(counts), np.log(errors), 1)[0])
 
 
-@pytest.mark.parametrize(("method", "first", "sway"), [*crossed(METHODS[:2], STARTS, [0.0, -1.0]), (STORK, HEUN, -1.0)])
+@pytest.mark.parametrize(
+    ("method", "first", "sway"),
+    [*crossed(multistep.METHODS[:2], multistep.STARTS, [0.0, -1.0]), (multistep.STORK, multistep.HEUN, -1.0)],
+)
 def test_orders_of_convergence(method: str, first: str, sway: float) -> None:
-    wanted = 3 if method == PREDICTOR_CORRECTOR else 2
+    wanted = 3 if method == multistep.PREDICTOR_CORRECTOR else 2
     assert order(method, first, sway) > wanted - 0.3
 
 
@@ -82,13 +75,13 @@ def test_the_first_step_is_the_starts() -> None:
 
     one = np.array([0.0, 0.3])
     assert solved(decay, 1.0, one, "ab2")[0] == pytest.approx(1 - 0.6)
-    found, evaluations = solved(decay, 1.0, one, "ab2", MIDPOINT)
+    found, evaluations = solved(decay, 1.0, one, "ab2", multistep.MIDPOINT)
     assert (found, evaluations) == (pytest.approx(1 - 0.6 + 0.18), 2)
     two = np.array([0.0, 0.3, 0.5])
     corrected, predicted = 1 - 0.6 + 0.18, 1 - 0.6
     ahead = -2 * predicted + 0.2 / 0.6 * (-2 * predicted + 2)
-    assert solved(decay, 1.0, two, "ab2", HEUN)[0] == pytest.approx(corrected + 0.2 * ahead)
-    assert solved(decay, 1.0, two, "ab2", EULER)[0] == pytest.approx(predicted + 0.2 * ahead)
+    assert solved(decay, 1.0, two, "ab2", multistep.HEUN)[0] == pytest.approx(corrected + 0.2 * ahead)
+    assert solved(decay, 1.0, two, "ab2", multistep.EULER)[0] == pytest.approx(predicted + 0.2 * ahead)
 
 
 def test_a_parabola_is_exact_but_for_the_steps_without_three_velocities() -> None:
@@ -102,7 +95,7 @@ def test_a_parabola_is_exact_but_for_the_steps_without_three_velocities() -> Non
     for end in range(3, len(times) + 1):
         step = times[end - 1] - times[end - 2]
         area = step + (times[end - 1] ** 3 - times[end - 2] ** 3) / 3
-        found = adams_moulton(times[end - 3 : end], velocities[end - 3 : end]) * step
+        found = multistep.adams_moulton(times[end - 3 : end], velocities[end - 3 : end]) * step
         assert found.item() == pytest.approx(area)
 
 
@@ -112,13 +105,9 @@ def test_storks_recurrence_on_states_is_its_weights() -> None:
     scale = 6 / ((stages + 4) * (stages - 1))
 
     def b(index: int) -> float:
-        return (
-            1.0
-            if index == 0
-            else 1 / 3
-            if index == 1
-            else 4 * (index - 1) * (index + 4) / (3 * index * (index + 1) * (index + 2) * (index + 3))
-        )
+        if index < 2:
+            return (1.0, 1 / 3)[index]
+        return 4 * (index - 1) * (index + 4) / (3 * index * (index + 1) * (index + 2) * (index + 3))
 
     def velocity(time: float) -> float:
         return 1 + 2 * time + 3 * time**2
@@ -132,17 +121,17 @@ def test_storks_recurrence_on_states_is_its_weights() -> None:
         gamma = -mu * scale * (1 - stage * (stage + 1) * b(stage - 1) / 2)
         ahead = mu * now + nu * before + (1 - mu - nu) * start
         before, now = now, ahead + mu * scale * step * velocity(node * step) + gamma * step * velocity(0.0)
-    first, second, third = gegenbauer_weights(stages)
+    first, second, third = multistep.gegenbauer_weights(stages)
     assert now == pytest.approx(start + step * (first + 2 * second * step + 6 * third * step**2))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", multistep.METHODS)
 def test_a_constant_velocity_makes_every_method_the_models_own_step(method: str) -> None:
     """With MegaTTS 3's stochastic step as well: corrected steps meet the same noise again."""
     times = sampling_grid(6, "uniform", -1.0)
     noise = OvershootNoise.draw((1, 4, 2), 6, seed=3)
     own: Follow = overshoot_steps(times, noise.steps)
-    step_on = multistep_steps(times, own, method, HEUN)
+    step_on = multistep.multistep_steps(times, own, method, multistep.HEUN)
     one = two = noise.initial
     velocity = torch.ones_like(one)
     for step in range(6):
@@ -151,19 +140,14 @@ def test_a_constant_velocity_makes_every_method_the_models_own_step(method: str)
 
 
 # --- Forecasts --------------------------------------------------------------------------------------------------------
-N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
-TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)
-
-
 def table(*row: SkipAction, temporal: str = "forecast", branch_skip: str = "both") -> StrategyTable:
     sampling = Values(steps=len(row), spacing="uniform", sway=-1.0)
     return StrategyTable(Compatibility("m", "f", "v", sampling), (row,), branch_skip, temporal=temporal)
 
 
 def test_reach_is_counted_in_time_not_in_steps() -> None:
-    assert extrapolation_factors((N, T, N, T, T), TIMES) == pytest.approx(
-        [0, 0, 0, (0.4 - 0.3) / 0.3, (0.8 - 0.3) / 0.3]
-    )
+    expected = [0, 0, 0, (0.4 - 0.3) / 0.3, (0.8 - 0.3) / 0.3]
+    assert extrapolation_factors((N, T, N, T, T), TIMES) == pytest.approx(expected)
     assert extrapolation_factors((N, B, T, N, T), TIMES) == pytest.approx([0, 0, 2.0, 0, 0.4 / 0.3])
 
 
@@ -183,21 +167,16 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
         full = (start + slope * times[step]).flatten(0, 1)
         layer_plan = plan.at(step)[0]
         for one, kept in ((layer_plan.attention, memory.attention), (layer_plan.feed_forward, memory.feed_forward)):
-            hidden = apply_module(
-                torch.zeros_like(full), torch.ones(3), lambda rows, of=full: of[: len(rows)], one, kept, branches
-            )
+            zeros, output = torch.zeros_like(full), lambda rows, of=full: of[: len(rows)]
+            hidden = apply_module(zeros, torch.ones(3), output, one, kept, branches)
             if not (early and step == 1):
                 assert torch.allclose(hidden, full), f"step {step}"
 
 
 # --- The search for a grid --------------------------------------------------------------------------------------------
-BEND = 5.0
-
-
 def euler_error(times: Times) -> Value:
     """Error of Euler's method on x' = BEND·e^(−BEND·t), whose end is 1 − e^(−BEND)."""
-    steps = itertools.pairwise(times)
-    found = sum((end - start) * BEND * math.exp(-BEND * start) for start, end in steps)
+    found = sum((end - start) * BEND * math.exp(-BEND * start) for start, end in itertools.pairwise(times))
     return (abs(found - (1 - math.exp(-BEND))),)
 
 
@@ -206,16 +185,11 @@ def uniform(steps: int) -> Times:
 
 
 @pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
-def test_it_finds_a_better_grid_than_even_steps(method: str) -> None:
+def test_it_finds_a_better_grid_than_its_start(method: str) -> None:
     found = search(method, euler_error, [uniform(4)], passes=6)
-    assert found.value[0] < 0.8 * euler_error(uniform(4))[0]
-    assert found.value == euler_error(found.times)
+    assert found.value[0] < 0.8 * euler_error(uniform(4))[0] and found.value == euler_error(found.times)
     gaps = np.diff(found.times)
     assert gaps[0] < gaps[-1], "short steps where the velocity bends"
-
-
-@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
-def test_it_finds_a_better_grid_than_its_start(method: str) -> None:
     best = min((euler_error((0.0, time, 1.0)), time) for time in np.linspace(0.01, 0.99, 981).tolist())
     found = search(method, euler_error, [uniform(2)], passes=8)
     assert found.value[0] == pytest.approx(best[0][0], rel=0.05)

@@ -31,12 +31,10 @@ CRITICAL = 1.95
 """Kolmogorov's distance times √n, which chance exceeds once in a thousand times."""
 SAMPLED = [
     (Nucleus(), 3),
-    (Nucleus(0.8, top_k=8), 1),
+    (Nucleus(0.8, 8), 1),
     (RepetitionAware(window=4, threshold=0.25), 6),
     (RepetitionAware("2025"), 3),
 ]
-
-
 BLOCK = pytest.mark.parametrize("block", [False, True], ids=["by token", "by block"])
 
 
@@ -52,9 +50,7 @@ def pair(stop_score: float = NEVER) -> tuple[TokenModel, TokenModel]:
 
 
 @torch.inference_mode()
-def distributions(
-    target: TokenModel, draft: TokenModel, request: Request, sampler: TokenSampler, tokens: list[int]
-) -> list[torch.Tensor]:
+def distributions(target: TokenModel, draft: TokenModel, request: Request, sampler: TokenSampler, tokens: list[int]):
     """What the target and the draft draw each of ``tokens`` from, and what follows them: (places, ids) each."""
     positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
     found = []
@@ -67,15 +63,9 @@ def distributions(
 
 
 def places_of(
-    target: TokenModel,
-    draft: TokenModel,
-    request: Request,
-    sampler: TokenSampler,
-    cycles: Sequence[Cycle],
-    seed: int = 5,
+    target: TokenModel, draft: TokenModel, request: Request, sampler: TokenSampler, cycles: Sequence[Cycle], seed=5
 ) -> list[float]:
-    """Place of each committed token, and of the stop, in the target's distribution; see the module. ``seed`` draws the
-    places within shares."""
+    """Place of each committed token, and of the stop, in the target's distribution; ``seed``: within shares."""
     tokens = tokens_of(list(cycles))
     stopped = cycles[-1].stopped
     chance, found = random.Random(seed), []
@@ -109,23 +99,18 @@ def test_without_tolerance_tokens_are_the_targets(sampled: tuple[TokenSampler, i
     assert distance(places_of(target, draft, request, sampler, cycles)) < CRITICAL
 
 
-def shorter(request: Request) -> Request:
-    """The end of the prompt, as if its beginning had never been."""
-    return replace(request, embedded=request.embedded[:, 2:], positions=request.positions[2:])
-
-
 def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
     target, draft = pair()
     request = request_of(target, maximum=workload(MANY, MANY // 2))
-    less = shorter(request)
+    # The end of the prompt, as if its beginning had never been.
+    less = replace(request, embedded=request.embedded[:, 2:], positions=request.positions[2:])
     cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
     assert cycles != list(speculation(target, draft, request, Nucleus(), Uniforms(11)))
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) < CRITICAL
     request, less = replace(request, maximum=60), replace(less, maximum=60)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     found = list(speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=less))
-    assert tokens_of(found) == expected
-    assert len(found) < len(expected)
+    assert tokens_of(found) == expected and len(found) < len(expected)
 
 
 @BLOCK
@@ -161,8 +146,7 @@ def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: b
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     chosen = AdaptiveLength() if length == "adaptive" else length
     cycles = list(speculation(target, draft, request, Greedy(), Uniforms(0), rule_of(target, block), chosen))
-    assert tokens_of(cycles) == expected
-    assert len(cycles) < len(expected)
+    assert tokens_of(cycles) == expected and len(cycles) < len(expected)
 
 
 def test_a_draft_that_stops_is_tolerated_only_as_published() -> None:
@@ -196,12 +180,10 @@ def test_cycles_say_what_happened(block: bool) -> None:
     for cycle in speculation(target, draft, request, Nucleus(), Uniforms(2), rule_of(target, block), 4):
         assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
         if cycle.outcome == "resampled":
-            assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
-            assert cycle.acceptance[-1] < 1
+            assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens) and cycle.acceptance[-1] < 1
         else:
             assert len(cycle.acceptance) == cycle.accepted == len(cycle.drafted) == len(cycle.tokens) - 1
-        assert cycle.outcome == ("decoded" if not cycle.drafted else cycle.outcome)
-        assert cycle.target_seconds > 0
+        assert cycle.outcome == ("decoded" if not cycle.drafted else cycle.outcome) and cycle.target_seconds > 0
 
 
 def test_a_draft_of_other_ids_is_refused() -> None:
@@ -224,8 +206,7 @@ class Reads(TorchDispatchMode):
 
 
 @pytest.mark.parametrize(
-    ("sampler", "block"),
-    crossed([Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware("2025")], [False, True]),
+    ("sampler", "block"), crossed([Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware("2025")], [False, True])
 )
 def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) -> None:
     target, draft = pair()
@@ -243,10 +224,8 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
 # --- Draft lengths ----------------------------------------------------------------------------------------------------
 def speed_ups(acceptance: float, cost: float, growth: float) -> list[float]:
     """Predicted speed-up of every draft length from 1, where each drafted token adds ``growth`` to a target pass."""
-    return [
-        predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
-        for length in range(1, LONGEST + 1)
-    ]
+    lengths = range(1, LONGEST + 1)
+    return [predicted_speed_up(expected_tokens(acceptance, one), one, cost, 1 + growth * one) for one in lengths]
 
 
 def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> AdaptiveLength:

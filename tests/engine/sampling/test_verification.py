@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,10 +13,10 @@ import torch
 from torch import Tensor
 
 from paretone.models.families.language_network import TokenModel
-from paretone.sampling.autoregressive import Cycle, Request
+from paretone.sampling.autoregressive import Request
 from paretone.sampling.speculative import speculation
-from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
-from paretone.sampling.verification import Rule, TokenGroups, Verification, by_block, by_group, by_token, residual
+from paretone.sampling.tokens import Nucleus, Uniforms
+from paretone.sampling.verification import Rule, TokenGroups, by_block, by_group, by_token, residual
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, distance, distributions, pair, places_of
 from tests.workload import workload
@@ -39,15 +40,11 @@ def tables(seed: int, length: int) -> Tables:
     return found
 
 
-def verdicts(
-    rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor
-) -> Iterator[tuple[float, Verification]]:
+def verdicts(rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor) -> Iterator[tuple]:
     """Every verdict on a draft, and how likely it is."""
     stays = _stays(rule, drafted, proposals, checks)
     for outcome in itertools.product((True, False), repeat=len(drafted)):
-        likely = 1.0
-        for kept, probability in zip(outcome, stays, strict=True):
-            likely *= probability if kept else 1 - probability
+        likely = math.prod(share if kept else 1 - share for kept, share in zip(outcome, stays, strict=True))
         if likely:
             yield likely, rule(drafted, proposals, checks, iter([YES if one else NO for one in outcome]).__next__)
 
@@ -67,9 +64,7 @@ def committed(rule: Rule, p: Tables, q: Tables, length: int) -> tuple[dict[tuple
     for drafted in itertools.product(range(IDS), repeat=length):
         prefixes = [drafted[:count] for count in range(length + 1)]
         proposals, checks = [p[one] for one in prefixes[:-1]], torch.stack([q[one] for one in prefixes])
-        proposed = 1.0
-        for token, shares in zip(drafted, proposals, strict=True):
-            proposed *= float(shares[token])
+        proposed = math.prod(float(shares[token]) for token, shares in zip(drafted, proposals, strict=True))
         if not proposed:
             continue
         for likely, verdict in verdicts(rule, drafted, proposals, checks):
@@ -113,8 +108,7 @@ def test_of_a_block_a_token_stays_for_those_after_it() -> None:
     for rule, accepted in ((by_token(0.0, IDS), 0), (by_block, 2)):
         assert rule([0, 0], proposals, checks, iter([NO, YES]).__next__).accepted == accepted
     q = torch.tensor([0.25, 0.75])
-    assert torch.equal(residual(q, q), q)
-    assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
+    assert torch.equal(residual(q, q), q) and residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
 
 
 @RULES
@@ -123,12 +117,10 @@ def test_an_equal_draft_stays(rule: Rule) -> None:
     drafted = (int(q[()].argmax()),)
     proposals, checks = [q[()]], torch.stack([q[()], q[drafted]])
     verdict = rule(drafted, proposals, checks, lambda: 1 - 2**-24)
-    assert (verdict.accepted, verdict.acceptance) == (1, (1.0,))
-    assert torch.equal(verdict.rest, q[drafted])
+    assert (verdict.accepted, verdict.acceptance) == (1, (1.0,)) and torch.equal(verdict.rest, q[drafted])
     q = torch.tensor([[0.25, 0.75]])
     verdict = rule((), [], q, iter(()).__next__)
-    assert (verdict.accepted, verdict.acceptance) == (0, ())
-    assert torch.equal(verdict.rest, q[0])
+    assert (verdict.accepted, verdict.acceptance) == (0, ()) and torch.equal(verdict.rest, q[0])
 
 
 # --- Groups -----------------------------------------------------------------------------------------------------------
@@ -226,19 +218,11 @@ def test_groups_hold_different_ids_and_nothing_drafted_is_nothing_accepted() -> 
     assert (verdict.accepted, verdict.acceptance) == (0, ()) and torch.equal(verdict.rest, q[0])
     p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0])
     groups = TokenGroups([[0, 1]], 2)
-    assert outcome(by_group(groups), p, q) == [0.0, 1.0]
-    assert outcome(by_group(groups, within=False), p, q) == [0.5, 0.5]
+    assert outcome(by_group(groups), p, q) == [0.0, 1.0] and outcome(by_group(groups, within=False), p, q) == [0.5, 0.5]
 
 
 # --- On what a model decodes ------------------------------------------------------------------------------------------
-def places_of_groups(
-    target: TokenModel,
-    draft: TokenModel,
-    request: Request,
-    sampler: TokenSampler,
-    cycles: Sequence[Cycle],
-    groups: list[list[int]],
-) -> list[float]:
+def places_of_groups(target: TokenModel, draft: TokenModel, request: Request, sampler, cycles, groups) -> list[float]:
     """Place of each token's group in the target's distribution of groups, as :func:`places_of` has it for tokens."""
     tokens = tokens_of(list(cycles))
     every = TokenGroups(groups, target.rows)

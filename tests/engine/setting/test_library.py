@@ -29,36 +29,24 @@ from tests.app.damage import spoil_database
 from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
-
-
 PHONES = (("w", 0.1, 0.2), ("i", 0.2, 0.3))
+FRAMES = 100_000
 
 
 def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
     """A take that differs in everything from those with other numbers."""
     random = np.random.default_rng(number)
-    setting = Setting(
-        "f5-mini", Values(steps=16, guidance=2.0), (UsedTechnique("ditreducio", Values(threshold=0.1)),), number
-    )
-    values = {
-        "id": uuid.UUID(int=number + 1).hex,
-        "created": f"2026-11-21T10:00:{number:06.3f}+00:00",
-        "text": f"Größe “{number}” 日本",
-        "voice": "anna",
-        "setting": setting,
-        "sample_rate": RATE,
-        "samples": random.standard_normal(round(seconds * RATE)).astype(np.float32),
-        "measurements": Measurements(seconds=0.1 + number, audio_seconds=seconds, evaluations=16, device="cpu"),
-        "trace": Trace(((0.1, 0.2), (0.3,)), ("one", "two"), (0.5, 0.25), np.zeros((3, 2), np.float32), phones=PHONES),
-        "label": f"take {number}",
-        "fidelity_to": "baseline",
-        "log_mel_distance": 0.25,
-        "notes": ("dropped 日本",),
-        "metrics": Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5),
-        "machine": "a machine",
-        "checkpoint": "ab" * 32,
-        "remark": "“Harsh” s #s 日本",
-    }
+    used = UsedTechnique("ditreducio", Values(threshold=0.1))
+    setting = Setting("f5-mini", Values(steps=16, guidance=2.0), (used,), number)
+    samples = random.standard_normal(round(seconds * RATE)).astype(np.float32)
+    measured = Measurements(seconds=0.1 + number, audio_seconds=seconds, evaluations=16, device="cpu")
+    trace = Trace(((0.1, 0.2), (0.3,)), ("one", "two"), (0.5, 0.25), np.zeros((3, 2), np.float32), phones=PHONES)
+    metrics = Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5)
+    values = {"id": uuid.UUID(int=number + 1).hex, "created": f"2026-11-21T10:00:{number:06.3f}+00:00", "voice": "anna"}
+    values |= {"text": f"Größe “{number}” 日本", "setting": setting, "sample_rate": RATE, "samples": samples}
+    values |= {"measurements": measured, "trace": trace, "label": f"take {number}", "fidelity_to": "baseline"}
+    values |= {"log_mel_distance": 0.25, "notes": ("dropped 日本",), "metrics": metrics, "machine": "a machine"}
+    values |= {"checkpoint": "ab" * 32, "remark": "“Harsh” s #s 日本"}
     return Take(**(values | changes))
 
 
@@ -82,12 +70,9 @@ def test_a_take_comes_back_whole_but_for_its_spectrogram(library: Library) -> No
             refused()
     with Library(library.folder) as again:
         loaded = again.load(kept.id)
-    assert loaded == kept
-    assert loaded.samples.dtype == np.float32
-    assert np.array_equal(loaded.samples, kept.samples)
-    assert loaded.trace.step_seconds == kept.trace.step_seconds
-    assert loaded.trace.chunk_texts == kept.trace.chunk_texts
-    assert loaded.trace.phones == PHONES
+    assert loaded == kept and loaded.samples.dtype == np.float32
+    assert np.array_equal(loaded.samples, kept.samples) and loaded.trace.step_seconds == kept.trace.step_seconds
+    assert loaded.trace.chunk_texts == kept.trace.chunk_texts and loaded.trace.phones == PHONES
     assert loaded.trace.mel is None
 
 
@@ -99,11 +84,9 @@ def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
     )
     decoding = DecodingTrace(50.0, 1920, (cycles[:1], cycles[1:]), (0.0, 1.5), (False, True))
     library.add(take(trace=Trace(decoding=decoding)))
-    assert library.load(take().id).trace.decoding == decoding
-    assert decoding.tokens == (5, 7, 7, 9)
+    assert library.load(take().id).trace.decoding == decoding and decoding.tokens == (5, 7, 7, 9)
     assert decoding.outcomes == ("decoded", "accepted", "accepted", "resampled")
-    assert decoding.cycle_of == (0, 1, 1, 1)
-    assert decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
+    assert decoding.cycle_of == (0, 1, 1, 1) and decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
 
 
 def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Library) -> None:
@@ -120,8 +103,7 @@ def test_a_take_timed_again_has_the_medians_of_all_repeats(library: Library) -> 
     library.add(take(1, measurements=Measurements(seconds=4.0, audio_seconds=2.0, ops_ratio=0.5, peak_memory_bytes=7)))
     runs = [Measurements(seconds=one, audio_seconds=2.0, cpu_seconds=1.0, cores=2) for one in (1.1, 1.0, 9.0)]
     known = library.repeat(take(1).id, runs)
-    assert known == library.summary(take(1).id)
-    assert known.repeats == tuple(runs)
+    assert known == library.summary(take(1).id) and known.repeats == tuple(runs)
     measured = known.measurements
     assert (measured.seconds, measured.real_time_factor, measured.cpu_seconds) == (1.1, 0.55, 1.0)
     assert (measured.ops_ratio, measured.peak_memory_bytes) == (0.5, 7), "what does not vary stays"
@@ -143,9 +125,7 @@ def test_summaries_of_many_takes_need_no_audio(library: Library) -> None:
         )
     shutil.rmtree(library.folder / AUDIO)
     found = library.summaries()
-    assert len(found) == len(library) == 2_000
-    assert found[0].setting.seed == 1999
-    assert found[-1].id == take().id
+    assert len(found) == len(library) == 2_000 and found[0].setting.seed == 1999 and found[-1].id == take().id
     with pytest.raises(LibraryError, match="could not be read"):
         library.load_audio(take().id)
 
@@ -166,13 +146,11 @@ def test_star_label_and_delete(library: Library) -> None:
     one, other = library.add(take(0)), library.add(take(1))
     library.star(one.id, True)
     library.label(one.id, "mine")
-    changed = library.summary(one.id)
-    assert changed == replace(one, starred=True, label="mine")
+    assert library.summary(one.id) == replace(one, starred=True, label="mine")
     library.star(one.id, False)
     assert not library.summary(one.id).starred
     library.delete(one.id)
-    assert one.id not in library
-    assert audio_files(library.folder) == [f"{other.id}.wav"]
+    assert one.id not in library and audio_files(library.folder) == [f"{other.id}.wav"]
 
 
 def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
@@ -189,10 +167,8 @@ def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
         "library.files.write_atomically = die\n"
         "library.Library(sys.argv[1]).add(take(1))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(library.folder)], check=False)
-    assert done.returncode == 9
-    assert len(audio_files(library.folder)) == 2
-    assert [one.id for one in library.summaries()] == [take(0).id]
+    assert subprocess.run([sys.executable, "-c", code, str(library.folder)], check=False).returncode == 9
+    assert len(audio_files(library.folder)) == 2 and [one.id for one in library.summaries()] == [take(0).id]
     (library.folder / AUDIO / ".part-x").write_bytes(b"left by a crash")
     (library.folder / AUDIO / "notes.txt").write_text("the user's own")
     with Library(tmp_path / "takes") as again:
@@ -255,8 +231,7 @@ def test_an_unreadable_library_can_be_set_aside(library: Library, tmp_path: Path
         Library(folder)
     assert audio_files(folder) == [f"{take(0).id}.wav"]
     backup = Library.set_aside(folder)
-    assert (backup / DATABASE).read_bytes() == content
-    assert audio_files(backup) == [f"{take(0).id}.wav"]
+    assert (backup / DATABASE).read_bytes() == content and audio_files(backup) == [f"{take(0).id}.wav"]
     with Library(folder) as fresh:
         assert fresh.summaries() == ()
         fresh.add(take(1))
@@ -268,8 +243,7 @@ def test_a_damaged_library_can_be_read_where_it_is_sound(library: Library, tmp_p
     library.close()
     spoil_database(tmp_path / "takes" / DATABASE, "takes_by_creation")
     with Library(tmp_path / "takes") as damaged:
-        assert damaged.damage
-        assert damaged.load(take(3).id) == take(3)
+        assert damaged.damage and damaged.load(take(3).id) == take(3)
         with pytest.raises(LibraryError, match="can only be read because it is damaged"):
             damaged.add(take(99))
         assert len(audio_files(tmp_path / "takes")) == 8
@@ -304,13 +278,9 @@ def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:  # noqa: F81
         with pytest.raises(LibraryError, match="the disk is full; free some space"):
             library.add(take(1, seconds=10))
         assert [one.id for one in library.summaries()] == [take(0).id]
-        assert audio_files(tiny_disk) == [f"{take(0).id}.wav"]
-        assert library.load(take(0).id) == take(0)
+        assert audio_files(tiny_disk) == [f"{take(0).id}.wav"] and library.load(take(0).id) == take(0)
         library.add(take(2))
         assert len(library) == 2
-
-
-FRAMES = 100_000
 
 
 @pytest.fixture
@@ -336,16 +306,14 @@ def test_what_was_deleted_comes_back_whole_and_its_audio_is_not_in_memory(four: 
     finally:
         tracemalloc.stop()
     assert held < FRAMES * 4, "less than the audio of one take"
-    assert not len(four) and list(deleted) == names
-    assert os.listdir(four.folder / "audio") == []
+    assert not len(four) and list(deleted) == names and os.listdir(four.folder / "audio") == []
     for _ in range(2):
         deleted.restore(four)
         deleted.restore(four)  # What is there already stays.
         assert four.summaries() == summaries
         for one in names:
             after = four.load(one)
-            assert np.array_equal(after.samples, before[one].samples)
-            assert after.trace == before[one].trace
+            assert np.array_equal(after.samples, before[one].samples) and after.trace == before[one].trace
         deleted.delete_again(four)
         assert not len(four)
     # One that is killed here leaves nothing either: the file has no name.

@@ -22,13 +22,14 @@ from paretone.setting.knobs import NO_VALUES, Values, defaults
 from paretone.setting.profile import SCHEMA, Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
-from paretone.techniques import compatibility_of, ditreducio, precision, resolve
+from paretone.techniques import compatibility_of, ditreducio, resolve
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.known_model import FLOW
 from tests.voices import FIRST, SECOND
 
 STEPS, LAYERS = 4, 2
 CHECKPOINT = "0123456789abcdef" * 4
+Change = Callable[[dict], object]
 
 
 def info(**changes: object) -> ModelInfo:
@@ -48,20 +49,13 @@ def table() -> StrategyTable:
 
 
 def setting(**changes: object) -> Setting:
-    knobs = defaults(ditreducio.TECHNIQUE.knobs)
-    used = UsedTechnique("ditreducio", knobs, table().fingerprint)
+    used = UsedTechnique("ditreducio", defaults(ditreducio.TECHNIQUE.knobs), table().fingerprint)
     return Setting("f5-mini", entry("f5-mini").options_with(**{"steps": STEPS, "guidance": 2.0, **changes}), (used,), 7)
 
 
 def evidence() -> Evidence:
-    return Evidence(
-        Values(real_time_factor=0.25, ops_ratio=0.5),
-        "a machine",
-        7,
-        "2026-11-21T10:00:00.000+00:00",
-        "Héllo “δ”.",
-        FIRST,
-    )
+    metrics = Values(real_time_factor=0.25, ops_ratio=0.5)
+    return Evidence(metrics, "a machine", 7, "2026-11-21T10:00:00.000+00:00", "Héllo “δ”.", FIRST)
 
 
 @pytest.fixture
@@ -70,10 +64,10 @@ def profile() -> Profile:
 
 
 @pytest.fixture
-def damaged(profile: Profile, tmp_path: Path) -> Callable[[Callable[[dict], object]], str]:
+def damaged(profile: Profile, tmp_path: Path) -> Callable[[Change], str]:
     """Changes the file's content and returns what loading says about it, without the path."""
 
-    def load(change: Callable[[dict], object]) -> str:
+    def load(change: Change) -> str:
         data = profile.to_json()
         change(data)
         path = tmp_path / "p.json"
@@ -102,9 +96,7 @@ def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
     assert Profile.load(path).setting.techniques == Profile.load(path).artefacts == ()
     bare = Setting("f5-mini", Values(steps=STEPS), (UsedTechnique("ditreducio", Values(), table().fingerprint),))
     whole = Profile.of(bare, info(), (table(),)).setting
-    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options if not knob.later}, (
-        "all values are written out"
-    )
+    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options if not knob.later}, "all are written"
     assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs if not knob.later}
 
 
@@ -148,9 +140,7 @@ def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
         (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
     ],
 )
-def test_errors_name_the_field(
-    damaged: Callable[[Callable[[dict], object]], str], change: Callable[[dict], object], words: str
-) -> None:
+def test_errors_name_the_field(damaged: Callable[[Change], str], change: Change, words: str) -> None:
     assert words in damaged(change)
 
 
@@ -215,8 +205,7 @@ def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) ->
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"The profile {path} could not be written" in done.stdout
-    assert path.read_bytes() == before
+    assert f"The profile {path} could not be written" in done.stdout and path.read_bytes() == before
     assert os.listdir(tmp_path) == ["p.json"]
     profile.baseline.save(path)
     assert path.read_bytes() != before
@@ -230,16 +219,16 @@ def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path) ->
         loaded.voice()
 
 
-# --- Other techniques ------------------------------------------------------------------------------------------------
 WEIGHTS = WeightSet("half.safetensors", "5" * 64, 0.5, "model-guidance")
+NARROW = UsedTechnique("precision", Values(precision="bfloat16"))
+ACCELERATED = Setting("f5-mini", entry("f5-mini").options_with(steps=4), (NARROW,), seed=7)
 
 
 def composed() -> tuple[Setting, StrategyTable]:
     """CFG-free, step pruning, precision and a table that was made for them."""
     free = UsedTechnique("guidance_free", Values(weight=0.5))
-    narrow = UsedTechnique("precision", Values(precision="bfloat16"))
     of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
-    of = of.with_technique(free).with_technique(narrow).with_technique(UsedTechnique("steps", Values(steps=7)))
+    of = of.with_technique(free).with_technique(NARROW).with_technique(UsedTechnique("steps", Values(steps=7)))
     made = StrategyTable.computing(compatibility_of(capable(), of), LAYERS).changed(1, 3, SkipAction.TS)
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, made.fingerprint)), made
 
@@ -251,8 +240,7 @@ def capable(**changes: object) -> ModelInfo:
 def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
     of, made = composed()
     profile = Profile.of(of, capable(), (made,))
-    assert profile.weights == WEIGHTS.fingerprint
-    assert profile.compatibility == made.compatibility
+    assert profile.weights == WEIGHTS.fingerprint and profile.compatibility == made.compatibility
     assert profile.compatibility.sampling["steps"] == 7 and profile.compatibility.sampling["guidance"] == 0.0
     profile.save(tmp_path / "profile.json")
     again = Profile.load(tmp_path / "profile.json")
@@ -260,16 +248,12 @@ def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
     again.check(capable(), compatibility_of(capable(), again.setting))
 
 
-def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> None:
+def test_a_profile_serves_a_device_that_lacks_its_precision_but_no_other_weights() -> None:
     of, made = composed()
     poorer = capable(precisions=("float32",))
     Profile.of(of, capable(), (made,)).check(poorer)
     said = resolve(poorer, of, prepared=False).notes[0]
     assert "does not gain from bfloat16" in said and "float32" in said
-
-
-def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
-    of, made = composed()
     profile = Profile.of(of, capable(), (made,))
     twin = replace(WEIGHTS, fingerprint="6" * 64)
     with pytest.raises(ProfileError, match=r"F5 mini lacks the CFG-free weights for w = .* '555555555555' here"):
@@ -283,15 +267,10 @@ def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
     [
         (lambda entries: entries["guidance_free"].update(artefact=""), "artefact must be the SHA-256 of the CFG-free"),
         (lambda entries: entries["guidance_free"].update(artefact="7" * 64), "table.belonging.fingerprint is '5555"),
-        (
-            lambda entries: entries["steps"]["knobs"].update(steps=6),
-            "table.belonging.sampling.steps is 7, but this profile's is 6",
-        ),
+        (lambda entries: entries["steps"]["knobs"].update(steps=6), "sampling.steps is 7, but this profile's is 6"),
     ],
 )
-def test_techniques_that_do_not_belong_together_are_refused(
-    tmp_path: Path, change: Callable[[dict], object], words: str
-) -> None:
+def test_techniques_that_do_not_belong_together_are_refused(tmp_path: Path, change: Change, words: str) -> None:
     of, made = composed()
     data = Profile.of(of, capable(), (made,)).to_json()
     change({one["technique"]: one for one in data["setting"]["techniques"]})
@@ -299,31 +278,16 @@ def test_techniques_that_do_not_belong_together_are_refused(
         Profile.from_json(data)
 
 
-ACCELERATED = Setting(
-    "f5-mini",
-    entry("f5-mini").options_with(steps=4),
-    (UsedTechnique(precision.TECHNIQUE.name, Values(precision="bfloat16")),),
-    seed=7,
-)
-
-
 def test_evidence_quotes_a_take_and_its_baseline() -> None:
     def take(seconds: float, of: Setting) -> Take:
         measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=0.5, ops_ratio=0.4)
-        return Take(
-            "a", "2026-11-21T10:00:00+00:00", "Text.", "anna", of, 24_000, np.zeros(4), measured, machine="here"
-        )
+        return Take("a", "2026-11-21T10:00:00Z", "Text.", "anna", of, 24_000, np.zeros(4), measured, machine="here")
 
     accelerated = replace(take(1.0, ACCELERATED), log_mel_distance=0.3)
     found = Evidence.of(accelerated, take(3.0, ACCELERATED.baseline))
-    assert dict(found.metrics) == {
-        "first_audio_seconds": 0.5,
-        "log_mel_distance": 0.3,
-        "ops_ratio": 0.4,
-        "real_time_factor": 0.5,
-        "speed_up": 3.0,
-    }
+    assert found.metrics == Values(
+        first_audio_seconds=0.5, log_mel_distance=0.3, ops_ratio=0.4, real_time_factor=0.5, speed_up=3.0
+    )
     assert (found.machine, found.seed, found.text, found.voice) == ("here", 7, "Text.", "anna")
-    assert "speed_up" not in Evidence.of(accelerated).metrics
-    assert Evidence.from_json(found.to_json()) == found
+    assert "speed_up" not in Evidence.of(accelerated).metrics and Evidence.from_json(found.to_json()) == found
     assert Evidence.from_json(Evidence().to_json()) == Evidence()

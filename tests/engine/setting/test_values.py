@@ -19,6 +19,8 @@ from tests.engine.studies.small import study
 
 WRITTEN = Path(__file__).resolve().parents[2] / "first_edition"
 OTHER = "ab" * 32
+INSTRUCTION = Text("instruction", "Instruction", "How to speak.", default="", longest=12)
+LATER = (Number("old", "Old", "", default=1.0), Choice("new", "New", "", default="a", values=("a", "b"), later=True))
 
 
 @pytest.fixture
@@ -30,13 +32,10 @@ def profile(monkeypatch: pytest.MonkeyPatch) -> Profile:
     return found
 
 
-def test_a_profile_of_replaced_weights_opens_and_says_whose_it_is(profile: Profile) -> None:
+def test_a_profile_of_replaced_weights_and_its_table_say_whose_they_are(profile: Profile) -> None:
     loaded = replace(known("f5-mini"), fingerprint=OTHER, variant=profile.variant)
     with pytest.raises(ProfileError, match=r"for checkpoint '\w{12}' \(the earlier F5 mini\), but 'abababababab' is"):
         profile.check(loaded)
-
-
-def test_a_strategy_table_of_replaced_weights_is_refused_by_name(profile: Profile) -> None:
     table = profile.artefact("table")
     wanted = replace(table.compatibility, fingerprint=OTHER)
     found = table.compatibility.mismatch(wanted)
@@ -54,15 +53,10 @@ def test_a_study_of_replaced_weights_is_not_continued_with_others(profile: Profi
 
 
 def test_takes_are_of_replaced_weights_by_their_checkpoint_or_their_voice(profile: Profile) -> None:
-    assert is_replaced("f5-mini", profile.checkpoint, "anna")
-    assert not is_replaced("f5-mini", OTHER, "slt")
+    assert is_replaced("f5-mini", profile.checkpoint, "anna") and not is_replaced("f5-mini", OTHER, "slt")
     # Before takes kept their checkpoint.
-    assert is_replaced("f5-mini", "", "slt")
-    assert not is_replaced("f5-mini", "", "own:me.wav")
+    assert is_replaced("f5-mini", "", "slt") and not is_replaced("f5-mini", "", "own:me.wav")
     assert not is_replaced("E2TTS_Base", "", "slt")
-
-
-INSTRUCTION = Text("instruction", "Instruction", "How to speak.", default="", longest=12)
 
 
 @pytest.mark.parametrize(("value", "said"), [(3, "must be text, not 3"), ("a" * 13, "has 13 characters, but 12")])
@@ -70,9 +64,6 @@ def test_what_is_no_text_or_too_long_is_refused(value: object, said: str) -> Non
     assert INSTRUCTION.check(" Speak \n low. ") == "Speak low."
     with pytest.raises(SettingError, match=said):
         INSTRUCTION.check(value)
-
-
-LATER = (Number("old", "Old", "", default=1.0), Choice("new", "New", "", default="a", values=("a", "b"), later=True))
 
 
 def test_a_later_knob_is_written_only_if_it_is_not_at_its_default() -> None:

@@ -25,7 +25,7 @@ TEXT, STEPS = "One.", 6
 
 @pytest.fixture
 def model() -> F5Speech:
-    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    return small_speech.load()
 
 
 def using(name: str, **knobs: object) -> Setting:
@@ -45,13 +45,11 @@ def test_equal_strengths_are_the_existing_result_bit_for_bit(model: F5Speech) ->
     plain = state(model, setting(STEPS))
     equal = using("separate_guidance", text=2.0, voice=2.0)
     assert torch.equal(state(model, equal), plain)
-    assert resolve(model.info, equal).notes == (
-        "Equal strengths for text and voice are plain guidance of that strength.",
-    )
+    (said,) = resolve(model.info, equal).notes
+    assert said == "Equal strengths for text and voice are plain guidance of that strength."
     assert speak(model, equal).measurements.ops_ratio == 1
-    stronger = setting(STEPS)
-    stronger = Setting(stronger.model, stronger.options.replace(guidance=3.0), seed=stronger.seed)
-    assert torch.equal(state(model, using("separate_guidance", text=3.0, voice=3.0)), state(model, stronger))
+    stronger = state(model, setting(STEPS, guidance=3.0))
+    assert torch.equal(state(model, using("separate_guidance", text=3.0, voice=3.0)), stronger)
 
 
 def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
@@ -59,9 +57,8 @@ def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
     script = scripted(model, TEXT, VOICE, of)
     times = sampling_grid(STEPS, "uniform")
     follow = euler_steps(times)
-    run: Any = model._begin(
-        model._backbone, script.passages[0], script.prompt, times[:-1], script.options, (ALL, TEXT_ALONE, NOTHING)
-    )
+    begun = script.passages[0], script.prompt, times[:-1], script.options, (ALL, TEXT_ALONE, NOTHING)
+    run: Any = model._begin(model._backbone, *begun)
     found = state(model, of)
     with torch.inference_mode():
         expected = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
@@ -91,10 +88,8 @@ def test_operations_count_the_branches_that_ran(model: F5Speech) -> None:
 def test_no_threshold_skips_nothing_and_a_high_one_all_it_may(model: F5Speech) -> None:
     plain = state(model, setting(STEPS))
     never = using("saturating_guidance", threshold=0.0)
-    assert torch.equal(state(model, never), plain)
-    assert speak(model, never).measurements.ops_ratio == 1
-    often = using("saturating_guidance", threshold=2.0, again=0)
-    shares = speak(model, often).trace.computed[0]
+    assert torch.equal(state(model, never), plain) and speak(model, never).measurements.ops_ratio == 1
+    shares = speak(model, using("saturating_guidance", threshold=2.0, again=0)).trace.computed[0]
     assert shares[:2] == (1, 1) and all(one < 0.6 for one in shares[2:])
     checked = speak(model, using("saturating_guidance", threshold=2.0, again=2)).trace.computed[0]
     assert [share == 1 for share in checked] == [True, True, False, True, False, True]
@@ -102,22 +97,19 @@ def test_no_threshold_skips_nothing_and_a_high_one_all_it_may(model: F5Speech) -
     assert ends[0] == 1 and all(one < 0.6 for one in ends[1:])
 
 
-def test_reasons_why_not(model: F5Speech) -> None:
+def test_what_cannot_be_guided_so_is_said(model: F5Speech) -> None:
     name = "saturating_guidance"
     off = using(name)
     off = Setting(off.model, off.options.replace(guidance=0.0), off.techniques)
     assert problem(model.info, off) == "Guidance is off; set a strength, or do without this technique."
     cached = using(name).with_technique(UsedTechnique("first_block", Values(threshold=0.1)))
     assert "do without one of the two" in (problem(model.info, cached) or "")
-
-
-def test_what_cannot_be_guided_so_is_said(model: F5Speech) -> None:
     of = using("separate_guidance", text_from=0.6, text_until=0.3)
     assert "begins at 0.6 and ends at 0.3" in (problem(model.info, of) or "")
     of = using("saturating_guidance").with_technique(UsedTechnique("guidance_interval", Values(steps=2)))
     assert "ends guidance at a given step already" in (problem(model.info, of) or "")
     with pytest.raises(SettingError, match="has a weight for the text and one for the voice among its own options"):
         foreseen(Setting("megatts3-mini", Values(), (UsedTechnique("separate_guidance", Values()),)))
-    without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique("saturating_guidance", Values()),))
+    without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique(name, Values()),))
     with pytest.raises(SettingError, match="With a similarity of 0"):
         foreseen(without_voice)

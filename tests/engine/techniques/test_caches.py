@@ -29,12 +29,21 @@ from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, STEPS, begun, s
 from tests.engine.techniques.test_resolving import info, setting
 from tests.workload import only_in_full
 
+FREE = {"residual_diff_threshold": 0.5, "max_warmup_steps": 1, "max_continuous_cached_steps": -1}
+STATIC_MASK = {"steps_computation_mask": read_mask("1101"), "steps_computation_policy": STATIC}
+LITTLE, MUCH = 0.25, 0.75
+ALWAYS = Rule(residual_diff_threshold=1.0, max_warmup_steps=1, max_continuous_cached_steps=-1)
+PACKAGES = ("cache-dit==1.5.3", "diffusers==0.42.1", "pillow==13.0.0", "importlib_metadata==10.2.0", "zipp==4.1.2")
+MODULE = "tests.peers.cache_dit"
+
 
 def test_a_threshold_of_nothing_skips_nothing_and_operations_are_those_that_torch_counts() -> None:
-    run, cache, counts = begun(), FirstBlockCache(DIT, 0.0), DIT.operations(FRAMES, True)
-    for step, state in enumerate(states()):
-        assert torch.allclose(cache.velocities(state, step, run), DIT.velocity(state, step, run), atol=1e-5)
-        assert cache.operations(step, counts) == counts.evaluation
+    for cache in (FirstBlockCache(DIT, 0.0), whole := DualBlockCache(DIT, Rule(residual_diff_threshold=0.0))):
+        run, counts = begun(), DIT.operations(FRAMES, True)
+        for step, state in enumerate(states()):
+            assert torch.allclose(cache.velocities(state, step, run), DIT.velocity(state, step, run), atol=1e-5)
+            assert cache.operations(step, counts) == counts.evaluation
+    assert whole.reused == ((), ())
     run, cache, counts = begun(), FirstBlockCache(DIT, 1e9), DIT.operations(FRAMES, True)
     for step, state in enumerate(states()[:2]):
         # The counter does not know the fused attention kernels of a CPU.
@@ -66,13 +75,11 @@ def test_changes_add_up_and_other_branches_start_anew() -> None:
     meter = FirstBlockCache(DIT, float("inf"))
     meter.velocities(still, 0, run)
     meter.velocities(still, 1, run)
-    once = meter._change
-    adding = FirstBlockCache(DIT, once * 1.5)
+    adding = FirstBlockCache(DIT, meter._change * 1.5)
     for step in range(3):
         adding.velocities(still, step, run)
     assert adding.operations(1, counts) < counts.evaluation == adding.operations(2, counts)
-    alone = begun(guided=False)
-    adding.velocities(still, 3, alone)
+    adding.velocities(still, 3, begun(guided=False))
     assert adding.operations(3, counts) == counts.evaluation
 
 
@@ -102,8 +109,7 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
     for threshold in (0.1, 0.3, 1.0, 20.0):
         cached = whole.with_technique(UsedTechnique("first_block", Values({"threshold": threshold})))
         operations, ratio = spoken(cached)
-        assert ratio == pytest.approx(operations / everything, rel=2e-3)
-        assert ratio <= 1
+        assert ratio == pytest.approx(operations / everything, rel=2e-3) and ratio <= 1
     assert ratio < 1, "the last threshold leaves something out"
 
 
@@ -127,10 +133,6 @@ def test_the_meter_measures_what_modules_return() -> None:
 
 
 # --- The dual block cache ---------------------------------------------------------------------------------------------
-FREE = {"residual_diff_threshold": 0.5, "max_warmup_steps": 1, "max_continuous_cached_steps": -1}
-LITTLE, MUCH = 0.25, 0.75
-
-
 def reused(changes: str, **fields: object) -> list[int]:
     """The steps that are reused if what the first blocks add changes (little: ``.``, much: ``x``) after the first."""
     decisions = Decisions(Rule(**{**FREE, **fields}))
@@ -152,23 +154,13 @@ def reused(changes: str, **fields: object) -> list[int]:
         ("x.....", {"max_accumulated_residual_diff_threshold": 0.76}, [2]),
         ("......", {"steps_computation_mask": read_mask("[1, 1, 0, 1, 0, 0, 1]")}, [2, 4, 5]),
         ("..x...", {"steps_computation_mask": read_mask("110"), "max_warmup_steps": 9}, [2, 4, 5, 6]),
-        (
-            "xxxxxx",
-            {
-                "steps_computation_mask": read_mask("1101"),
-                "steps_computation_policy": STATIC,
-                "max_cached_steps": 1,
-                "max_continuous_cached_steps": 1,
-            },
-            [2, 4, 5, 6],
-        ),
+        ("xxxxxx", STATIC_MASK | {"max_cached_steps": 1, "max_continuous_cached_steps": 1}, [2, 4, 5, 6]),
     ],
 )
 def test_decisions(changes: str, fields: dict[str, object], expected: list[int]) -> None:
     assert reused(changes, **fields) == expected
 
 
-# --- Resolving --------------------------------------------------------------------------------------------------------
 def used(**knobs: object) -> UsedTechnique:
     return UsedTechnique(dual_block_cache.NAME, Values(knobs))
 
@@ -180,38 +172,18 @@ def test_knobs_are_the_fields_and_their_defaults() -> None:
     assert (rule.Fn_compute_blocks, rule.steps_computation_mask[:3]) == (2, (True, False, True))
     assert not plan.notes
     assert "has 3 of 16 steps" in resolve(info(), setting(used(steps_computation_mask="110"), steps=16)).notes[0]
-
-
-@pytest.mark.parametrize(
-    ("knobs", "words"),
-    [
-        ({"Fn_compute_blocks": 500, "Bn_compute_blocks": 500}, "none is left to reuse"),
-        ({"steps_computation_mask": "0110", "steps_computation_policy": STATIC}, "must begin with 1"),
-        ({"steps_computation_mask": "yes"}, "one digit per step"),
-    ],
-)
-def test_what_cannot_work_is_refused(knobs: dict[str, object], words: str) -> None:
-    with pytest.raises(SettingError, match=words):
-        resolve(info(), setting(used(**knobs)))
-
-
-def test_the_description_is_that_of_cache_dit() -> None:
     knobs = defaults(dual_block_cache.KNOBS).replace(
         Fn_compute_blocks=8, Bn_compute_blocks=1, taylorseer_order=2, steps_computation_mask="10"
     )
-    words = dual_block_cache.describe(knobs)
-    assert words == "F8B1, threshold 0.12, warm-up 4, continuous 2, dynamic mask, Taylor order 2"
-
-
-ALWAYS = Rule(residual_diff_threshold=1.0, max_warmup_steps=1, max_continuous_cached_steps=-1)
-
-
-def test_a_threshold_of_nothing_reuses_nothing() -> None:
-    run, cache, counts = begun(), DualBlockCache(DIT, Rule(residual_diff_threshold=0.0)), DIT.operations(FRAMES, True)
-    for step, state in enumerate(states()):
-        assert torch.allclose(cache.velocities(state, step, run), DIT.velocity(state, step, run), atol=1e-5)
-        assert cache.operations(step, counts) == counts.evaluation
-    assert cache.reused == ((), ())
+    words = "F8B1, threshold 0.12, warm-up 4, continuous 2, dynamic mask, Taylor order 2"
+    assert dual_block_cache.describe(knobs) == words, "as cache-dit says it"
+    for wrong, said in (
+        ({"Fn_compute_blocks": 500, "Bn_compute_blocks": 500}, "none is left to reuse"),
+        ({"steps_computation_mask": "0110", "steps_computation_policy": STATIC}, "must begin with 1"),
+        ({"steps_computation_mask": "yes"}, "one digit per step"),
+    ):
+        with pytest.raises(SettingError, match=said):
+            resolve(info(), setting(used(**wrong)))
 
 
 @pytest.mark.parametrize("rule", [ALWAYS, replace(ALWAYS, Fn_compute_blocks=2, Bn_compute_blocks=1)])
@@ -242,8 +214,7 @@ def test_branches_compute_and_remember_each_for_itself() -> None:
     cache._branches[1].decisions.reuses = lambda step, change: False
     found = cache.velocities(second, 1, run)
     whole = DIT.velocity(second, 1, run)
-    assert torch.allclose(found[2:], whole[2:], atol=1e-5)
-    assert (found[:2] - whole[:2]).abs().max() > 1e-3
+    assert torch.allclose(found[2:], whole[2:], atol=1e-5) and (found[:2] - whole[:2]).abs().max() > 1e-3
     both, alone, counts = begun(), begun(guided=False), DIT.operations(FRAMES, False)
     cache = DualBlockCache(DIT, ALWAYS)
     for step, state in enumerate(states()):
@@ -252,10 +223,6 @@ def test_branches_compute_and_remember_each_for_itself() -> None:
     layer = counts.attention + counts.feed_forward
     assert cache.operations(3, counts) == pytest.approx(counts.fixed + layer)
     assert LAYERS * layer + counts.fixed == counts.evaluation
-
-
-PACKAGES = ("cache-dit==1.5.3", "diffusers==0.42.1", "pillow==13.0.0", "importlib_metadata==10.2.0", "zipp==4.1.2")
-MODULE = "tests.peers.cache_dit"
 
 
 @only_in_full("peers")

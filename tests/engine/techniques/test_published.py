@@ -68,9 +68,7 @@ def test_thresholds_of_table_1(model: str, deltas: tuple[float, ...], options: d
         ),
     ],
 )
-def test_one_option_sets_a_technique_as_published(
-    model: str, typed: str, knobs: dict[str, object], options: dict[str, object]
-) -> None:
+def test_one_option_sets_as_published(model: str, typed: str, knobs: dict[str, object], options: dict[str, object]):
     name, *named = typed.split()
     setting = parsed(model, "--technique", name, *(named or ("--as", "published")))
     used = setting.technique(name)
@@ -91,18 +89,15 @@ def test_what_is_given_stays_and_is_said() -> None:
     (found,) = comparisons(setting)
     assert (setting.options["steps"], setting.technique("guidance_free").knobs["weight"]) == (16, 0.5)
     assert found.differences == ("Guidance weight w 0.5, not 0.67", "Steps 16, not 32")
-    assert found.sentence.startswith(
-        "CFG-free is set as w=0.67 (arXiv 2504.20334, table I, 32 steps), except Guidance weight w 0.5, not 0.67;"
-    )
+    said = "CFG-free is set as w=0.67 (arXiv 2504.20334, table I, 32 steps), except Guidance weight w 0.5, not 0.67;"
+    assert found.sentence.startswith(said)
     assert found.to_json()["differences"] == ["Guidance weight w 0.5, not 0.67", "Steps 16, not 32"]
 
 
 def test_a_setting_is_compared_with_the_nearest_published_one() -> None:
     plain = Setting("f5-mini", entry("f5-mini").options_with())
-    knobs = Values(metric="relative", threshold=0.1)
-    (found,) = comparisons(plain.with_technique(UsedTechnique("ditreducio", knobs)))
-    assert found.published.name == "T2"
-    assert found.differences[:2] == ("Steps 12, not 32", "Guidance g 0.7, not 2")
+    (found,) = comparisons(plain.with_technique(UsedTechnique("ditreducio", Values(metric="relative", threshold=0.1))))
+    assert found.published.name == "T2" and found.differences[:2] == ("Steps 12, not 32", "Guidance g 0.7, not 2")
     assert found.differences[2].startswith("model F5 mini, not F5-TTS v1 Base or")
     declared = technique("ditreducio")
     (official,) = comparisons(as_published(plain, "ditreducio", offered(declared, entry("f5-mini").options)[2]))

@@ -32,17 +32,13 @@ ROOM = resource().parent / "engine" / "paretone" / "techniques"
 
 
 def declared() -> dict[str, str]:
-    return tomllib.loads((ROOM.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][
-        GROUP
-    ]
+    project = tomllib.loads((ROOM.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["entry-points"][GROUP]
 
 
-def test_installed_metadata_names_what_the_project_declares() -> None:
+def test_every_technique_is_installed_as_declared_and_is_declared_under_its_name() -> None:
     installed = {one.name: one.value for one in entry_points(group=GROUP) if one.dist and one.dist.name == OURS}
     assert installed == declared(), "install Paretone again: packaging/dev.py does"
-
-
-def test_every_technique_of_the_folder_is_declared_under_its_name() -> None:
     assert not problems()
     for name, value in declared().items():
         module, _, attribute = value.partition(":")
@@ -124,9 +120,8 @@ def own(one: Technique) -> list[Path]:
 
 def docstrings(tree: ast.AST) -> set[int]:
     """The ids of the nodes that are docstrings, those of fields included."""
-    return {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
+    lines = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    return {id(one) for one in lines if isinstance(one, ast.Constant)}
 
 
 def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
@@ -170,9 +165,8 @@ def findings(top: str) -> list[str]:
             if any(path == room or room in path.parents for room in rooms[one.name]):
                 continue
             tree = tree or ast.parse(text)
-            found += [
-                f"{path.relative_to(ROOT).as_posix()}:{line}: {one.name}: {how}" for line, how in named(tree, one)
-            ]
+            place = path.relative_to(ROOT).as_posix()
+            found += [f"{place}:{line}: {one.name}: {how}" for line, how in named(tree, one)]
     return found
 
 
@@ -199,8 +193,7 @@ def test_only_features_of_a_technique_import_each_other() -> None:
 
 def test_every_technique_of_ours_declares_a_mark_unlike_all_others() -> None:
     marks = [one.mark for one in techniques()]
-    assert len(marks) >= 25 and None not in marks
-    assert len(set(marks)) == len(marks)
+    assert len(marks) >= 25 and None not in marks and len(set(marks)) == len(marks)
     assert {one.hue for one in marks} == set(HUES) and {one.shape for one in marks} <= set(SHAPES)
     assert not set(SHAPES) & set(DERIVED_SHAPES) and all(corners(one) for one in DERIVED_SHAPES)
     derived = {derived_mark(f"plug_in_{number}") for number in range(500)}

@@ -224,13 +224,11 @@ def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release:
     save_in_half(folder / "other.safetensors", weights, interval_metadata(WEIGHTS, "e" * 64, 1))
     names = {Path(one.path).stem for one in load_model(MODEL, folder=str(release)).info.interval_weights}
     assert "lacking" in names and "other" not in names
-    told = described_interval(
-        metadata_of(folder / "lacking.safetensors"), str(folder / "lacking.safetensors"), "1" * 64
-    )
-    assert told is not None
+    lacking = folder / "lacking.safetensors"
+    told = described_interval(metadata_of(lacking), str(lacking), "1" * 64)
     with pytest.raises(CheckpointError, match="interval_mlp"):
         PlannedMel(flow)._read(told)
-    (folder / "lacking.safetensors").unlink()
+    lacking.unlink()
 
 
 def test_what_it_cannot_be_asked_is_said(release: Path, tmp_path: Path) -> None:

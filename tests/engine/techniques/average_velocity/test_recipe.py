@@ -24,14 +24,8 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS, AverageVelocityRequest
-from paretone.techniques.average_velocity.recipe import (
-    AverageVelocity,
-    AverageVelocityOptions,
-    TargetsInUse,
-    displacement,
-    fine_tune,
-    mean_flow,
-)
+from paretone.techniques.average_velocity import recipe as recipes
+from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions, fine_tune
 from paretone.training import fine_tuning
 from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.fine_tuning import diffusion_transformer
@@ -54,6 +48,8 @@ CPU = torch.device("cpu")
 F5, MEGA = Values(guidance=1.5), Values(intelligibility=1.6, similarity=2.5)
 QUICK = {"warm_up": 2, "validation_items": 4, "average_decay": 0.9, "teacher_steps": 4}
 both = pytest.mark.parametrize("guidance", [F5, MEGA], ids=["f5", "megatts3"])
+STATE = torch.linspace(-2, 3, 12, dtype=torch.float64).reshape(2, 3, 2)
+STARTS, ENDS = torch.tensor([0.1, 0.4], dtype=torch.float64), torch.tensor([0.7, 0.9], dtype=torch.float64)
 
 
 @pytest.fixture
@@ -156,15 +152,13 @@ def test_validation_starts_at_one_and_falls(guidance: Values, folder: Path) -> N
     for number in range(1, workload(16, 9)):
         recipe.step(number, number / 16)
     after = recipe.validate()
-    assert after["left"] < 1 - SHARE
-    assert after["distance 1"] < (1 - SHARE) * before["distance 1"]
+    assert after["left"] < 1 - SHARE and after["distance 1"] < (1 - SHARE) * before["distance 1"]
 
 
 @pytest.mark.parametrize("method", workload(METHODS, METHODS[:1]))
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, method: str) -> None:
     whole, resumed = whole_and_resumed(lambda: _recipe(F5, folder, method=method), tmp_path / "runs")
-    assert same_weights(resumed.model, whole.model)
-    assert same_weights(resumed.average.module, whole.average.module)
+    assert same_weights(resumed.model, whole.model) and same_weights(resumed.average.module, whole.average.module)
     with pytest.raises(TrainingError, match="not started from this checkpoint"):
         whole.restore(whole.state() | {"base": "b" * 64})
 
@@ -193,10 +187,6 @@ def test_options_are_checked(changes: dict, words: str) -> None:
         AverageVelocityOptions(F5, **changes)
 
 
-STATE = torch.linspace(-2, 3, 12, dtype=torch.float64).reshape(2, 3, 2)
-STARTS, ENDS = torch.tensor([0.1, 0.4], dtype=torch.float64), torch.tensor([0.7, 0.9], dtype=torch.float64)
-
-
 def _decay(state: Tensor, times: Tensor) -> Tensor:
     """dz/dt = −2z."""
     return -2 * state
@@ -209,13 +199,12 @@ def _decayed(state: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
 
 
 def _grid(steps: int) -> Tensor:
-    shares = torch.linspace(0, 1, steps + 1, dtype=torch.float64)[:, None]
-    return STARTS + shares * (ENDS - STARTS)
+    return STARTS + torch.linspace(0, 1, steps + 1, dtype=torch.float64)[:, None] * (ENDS - STARTS)
 
 
 def test_displacements_of_every_item_converge() -> None:
     exact = _decayed(STATE, STARTS, ENDS)
-    errors = [float((displacement(_decay, STATE, _grid(steps)) - exact).abs().max()) for steps in (8, 16, 1000)]
+    errors = [float((recipes.displacement(_decay, STATE, _grid(steps)) - exact).abs().max()) for steps in (8, 16, 1000)]
     assert errors[1] == pytest.approx(errors[0] / 2, rel=0.1)  # Euler's steps are of first order.
     assert errors[2] < 5e-3
 
@@ -225,24 +214,23 @@ def test_the_true_average_velocity_is_its_own_mean_flow_target() -> None:
         return _decayed(state, *intervals.unbind(-1))
 
     intervals = torch.stack([STARTS, ENDS], dim=-1)
-    predicted, target = mean_flow(average, _decay(STATE, STARTS), STATE, intervals)
+    predicted, target = recipes.mean_flow(average, _decay(STATE, STARTS), STATE, intervals)
     torch.testing.assert_close(predicted, _decayed(STATE, STARTS, ENDS))
     torch.testing.assert_close(target, predicted)
-    wrong = STATE * math.pi
-    _, other = mean_flow(average, wrong, STATE, intervals)
+    _, other = recipes.mean_flow(average, STATE * math.pi, STATE, intervals)
     assert (other - predicted).abs().max() > 1
 
 
 def test_each_target_serves_as_many_steps_as_asked() -> None:
     numbers = itertools.count()
-    kept: TargetsInUse[int] = TargetsInUse(4, torch.Generator().manual_seed(3), most=8)
+    kept: recipes.TargetsInUse[int] = recipes.TargetsInUse(4, torch.Generator().manual_seed(3), most=8)
     found = [kept.next(lambda: next(numbers)) for _ in range(400)]
     assert max(Counter(found).values()) == 4
     assert next(numbers) <= 400 / 4 + 8, "of those kept at the end, some have steps left"
     assert sum(one == after for one, after in itertools.pairwise(found)) < 80, "rarely one after the other"
     generator = torch.Generator().manual_seed(3)
     before = generator.get_state()
-    targets: TargetsInUse[int] = TargetsInUse(1, generator)
+    targets: recipes.TargetsInUse[int] = recipes.TargetsInUse(1, generator)
     numbers = itertools.count()
     assert [targets.next(lambda: next(numbers)) for _ in range(5)] == [0, 1, 2, 3, 4]
     assert torch.equal(generator.get_state(), before)
@@ -272,19 +260,12 @@ def test_a_training_writes_weights_with_what_they_are(place: Path) -> None:
     path = Path(trained.checkpoint)
     assert path == place / "result" / "guidance-1.5.safetensors"
     found = described_interval(metadata_of(path), str(path), "")
-    assert found is not None
-    assert (found.evaluations, found.sway, dict(found.guidance), found.method, found.temperature) == (
-        4,
-        -1.0,
-        {"guidance": 1.5},
-        METHODS[0],
-        0.9,
-    )
+    assert found is not None and (found.evaluations, found.sway, dict(found.guidance)) == (4, -1.0, {"guidance": 1.5})
+    assert (found.method, found.temperature) == (METHODS[0], 0.9)
     weights = plain_names(read_float_weights(path))
     start = plain_names(read_float_weights(place / "model" / "model.safetensors"))
     extra = {f"time_embed.interval_mlp.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
-    assert set(weights) == set(start) | extra
-    assert any(not torch.equal(weights[name], start[name]) for name in start)
+    assert set(weights) == set(start) | extra and any(not torch.equal(weights[name], start[name]) for name in start)
     assert trained.validation["left"] > 0
 
 
@@ -359,10 +340,7 @@ def test_what_is_learnt_of_own_speech_comes_after_the_prompt() -> None:
     [
         ({"model": "lm-mini"}, "cannot be trained here: it declares no training"),
         ({"guidance": Values(similarity=2.0)}, "not guided by similarity; its guidance is guidance"),
-        (
-            {"model": "F5TTS_v1_Base", "manifest": ""},
-            "needs speech to learn from: give a manifest of recordings, or a number of",
-        ),
+        ({"model": "F5TTS_v1_Base", "manifest": ""}, "needs speech to learn from: give a manifest of recordings, or a"),
     ],
 )
 def test_what_cannot_be_trained_is_said(place: Path, changes: dict, words: str) -> None:

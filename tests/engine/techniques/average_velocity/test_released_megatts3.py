@@ -89,8 +89,7 @@ def _speak(release: Path, weights: str, evaluations: int, voice: Voice) -> np.nd
     model = load_model(MODEL, folder=str(release), device="cpu")
     options = entry(MODEL).options_with(steps=4)
     used = UsedTechnique(average_velocity.NAME, Values(evaluations=evaluations), weights)
-    setting = Setting(MODEL, options, (used,) if weights else ())
-    take = synthesise(model, "Hello.", voice, setting)
+    take = synthesise(model, "Hello.", voice, Setting(MODEL, options, (used,) if weights else ()))
     assert take.measurements.evaluations == (evaluations if weights else 4)
     return take.samples
 
@@ -128,15 +127,12 @@ class TestReleased:
         trained = fine_tune(_request(release, tmp_path, manifest=str(manifest)), Follower(), Intervals())
         assert trained.steps == 2 and trained.validation["distance 1"] > 0
 
-    def test_weights_of_another_release_are_not_offered_and_others_are_refused(
-        self, release: Path, tmp_path: Path
-    ) -> None:
+    def test_weights_of_another_release_are_not_offered_others_are_refused(self, release: Path, tmp_path: Path) -> None:
         folder = release / "diffusion_transformer" / "intervals"
         folder.mkdir(exist_ok=True)
         small = MegaDiT(SMALL_DIT)
         add_interval(small)
         told = described_interval({"interval": "true", "evaluations": "4", "sway": "-1", "guidance": "{}"}, "", "")
-        assert told is not None
         base = fingerprint(OfficialFolder(release).backbone_path)
         save_in_half(folder / "other.safetensors", small.state_dict(), interval_metadata(told, "f" * 64, 1))
         lacking = {name: value for name, value in small.state_dict().items() if "interval_mlp" not in name}

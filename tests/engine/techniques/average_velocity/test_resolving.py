@@ -15,14 +15,8 @@ from paretone.export.targets import account, export
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.trained_weights import (
-    INTERVALS,
-    PREFIX,
-    find_interval_weights,
-    interval_metadata,
-    save_in_half,
-)
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from paretone.models.networks.diffusion import add_interval
 from paretone.observer import Observer
@@ -42,6 +36,11 @@ from tests.engine.techniques.test_resolving import OPERATIONS, free, info, setti
 from tests.engine.training.toy_model import toy_model
 
 WEIGHTS = IntervalWeights("intervals/guidance-2.safetensors", "a" * 64, 4, -1.0, Values(guidance=2.0), "displacement")
+MODEL = entry("f5-mini")
+SHIPPED = {
+    "f5-mini": ("model.safetensors", {"guidance": 0.7}, 1.1),
+    "megatts3-mini": ("diffusion_transformer/model.safetensors", {"intelligibility": 1.4, "similarity": 1.2}, 0.75),
+}
 
 
 def few_steps_setting(evaluations: int = 2, artefact: str = "") -> UsedTechnique:
@@ -54,8 +53,7 @@ def test_evaluations_in_one_branch_stand_on_the_models_own_grid(evaluations: int
     in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance", "solver")}
     assert in_force == {"steps": evaluations, "spacing": "uniform", "sway": -1.0, "guidance": 0.0, "solver": "euler"}
     assert (found.weights, found.fingerprint, found.branches) == (WEIGHTS, WEIGHTS.fingerprint, 1)
-    assert found.reference["steps"] == 32 and found.reference["guidance"] == 2.0
-    assert found.notes == ()
+    assert found.reference["steps"] == 32 and found.reference["guidance"] == 2.0 and found.notes == ()
     (said,) = resolve(info(interval_weights=(WEIGHTS,)), setting(few_steps_setting(), guidance=1.0)).notes
     assert "include guidance 2, but the baseline runs with guidance 1" in said
     assert found.ops_ratio(OPERATIONS) == pytest.approx(evaluations * 31 / (32 * 55), rel=0.2)
@@ -72,14 +70,9 @@ def test_megatts3_goes_without_overshoot() -> None:
 def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> None:
     calm = replace(WEIGHTS, temperature=0.8)
     asked = UsedTechnique(average_velocity.NAME, Values(evaluations=2, temperature=0.9))
-    found = {
-        (weights.temperature, used.knobs.get("temperature")): resolve(
-            info(interval_weights=(weights,)), setting(used)
-        ).temperature
-        for weights in (WEIGHTS, calm)
-        for used in (few_steps_setting(), asked)
-    }
-    assert found == {(1.0, None): 1.0, (1.0, 0.9): 0.9, (0.8, None): 0.8, (0.8, 0.9): 0.9}
+    plain = few_steps_setting()
+    for weights, used, wanted in ((WEIGHTS, plain, 1.0), (WEIGHTS, asked, 0.9), (calm, plain, 0.8), (calm, asked, 0.9)):
+        assert resolve(info(interval_weights=(weights,)), setting(used)).temperature == wanted
     said = average_velocity.describe(checked(average_velocity.TECHNIQUE.knobs, asked.knobs, ""))
     assert said == "2 evaluations in one branch, temperature 0.9"
 
@@ -87,12 +80,11 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
 def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     weights = {"one.weight": torch.zeros(2)}
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
-        told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        told = trained_weights.interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
-        save_in_half(
-            tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
-        )
-    found = find_interval_weights([tmp_path], FINGERPRINT)
+        told |= {"temperature": temperature} if temperature else {}
+        trained_weights.save_in_half(tmp_path / f"{name}.safetensors", weights, told)
+    found = trained_weights.find_interval_weights([tmp_path], FINGERPRINT)
     assert {Path(one.path).stem: one.temperature for one in found} == {"calm": 0.8, "none": 1.0}
 
 
@@ -123,11 +115,16 @@ def test_skipping_goes_with_more_than_one_evaluation_and_precision_with_any() ->
 @pytest.fixture
 def speech(tmp_path: Path):
     (tmp_path / "weights").touch()
-    model = small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
+    model = small_speech.load(folder=str(tmp_path))
     with torch.no_grad():  # The file holds half precision.
         for one in model._backbone.parameters():
             one.copy_(one.half().float())
     return model
+
+
+def offer(speech, folder: Path) -> None:
+    found = trained_weights.find_interval_weights([folder], FINGERPRINT)
+    speech.info = replace(speech.info, interval_weights=found)
 
 
 def _spoken(model, of: Setting) -> np.ndarray:
@@ -138,7 +135,7 @@ def _spoken(model, of: Setting) -> np.ndarray:
 def test_a_student_takes_euler_steps_and_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     path = save_intervals(tmp_path / "own" / "zero.safetensors")
-    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
+    offer(speech, tmp_path / "own")
     (one,) = speech.info.interval_weights
     assert (one.path, one.fingerprint, dict(one.guidance)) == (str(path), fingerprint(path), {"guidance": 2.0})
     for evaluations in (1, 3):
@@ -148,19 +145,17 @@ def test_a_student_takes_euler_steps_and_hears_how_far_an_evaluation_goes(speech
     (tmp_path / "trained").mkdir()
     save_intervals(tmp_path / "trained" / "learnt.safetensors", learnt=True)
     save_intervals(tmp_path / "trained" / "other.safetensors", base="1" * 64)
-    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "trained"], FINGERPRINT))
+    offer(speech, tmp_path / "trained")
     assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
     plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
     assert np.abs(_spoken(speech, of.with_technique(few_steps_setting(2))) - _spoken(speech, plain)).max() > 1e-3
 
 
-def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
-    speech, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_take_starts_from_as_much_noise_as_said(speech, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own").mkdir()
     save_intervals(tmp_path / "own" / "zero.safetensors")
-    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
+    offer(speech, tmp_path / "own")
     calm = UsedTechnique(average_velocity.NAME, Values(evaluations=2, temperature=0.5))
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
     spoken, whole = _spoken(speech, of.with_technique(calm)), _spoken(speech, of.with_technique(few_steps_setting(2)))
@@ -171,9 +166,6 @@ def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
     np.testing.assert_allclose(spoken, _spoken(speech, plain), atol=1e-4)  # fused, or not
 
 
-MODEL = entry("f5-mini")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A model with weights for few evaluations next to it."""
@@ -182,16 +174,15 @@ def folder(tmp_path: Path) -> Path:
     model = diffusion_transformer(checkpoint)
     add_interval(model)
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
-    told = interval_metadata(described, fingerprint(checkpoint.path), 3)
-    (place / INTERVALS).mkdir()
-    save_in_half(
-        place / INTERVALS / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
-    )
+    told = trained_weights.interval_metadata(described, fingerprint(checkpoint.path), 3)
+    (place / trained_weights.INTERVALS).mkdir()
+    weights = {trained_weights.PREFIX + name: value for name, value in model.state_dict().items()}
+    trained_weights.save_in_half(place / trained_weights.INTERVALS / "guidance-1.safetensors", weights, told)
     return place
 
 
 def _profile(folder: Path, artefact: str = "") -> Profile:
-    path = folder / INTERVALS / "guidance-1.safetensors"
+    path = folder / trained_weights.INTERVALS / "guidance-1.safetensors"
     used = UsedTechnique(NAME, Values(evaluations=2), artefact or fingerprint(path))
     setting = Setting(MODEL.id, MODEL.options_with(steps=32)).with_technique(used)
     return Profile(setting, fingerprint(folder / "model.safetensors"), "toy")
@@ -201,12 +192,12 @@ def test_the_weights_are_written_as_they_were_trained_with_their_companions(fold
     written = export(_profile(folder), "average-velocity", tmp_path / "out", Observer(), str(folder))
     assert {one.name for one in written} >= {"model_average_velocity_guidance-1.safetensors", "model.yaml", "vocab.txt"}
     one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
-    assert one.read_bytes() == (folder / INTERVALS / "guidance-1.safetensors").read_bytes()
+    assert one.read_bytes() == (folder / trained_weights.INTERVALS / "guidance-1.safetensors").read_bytes()
     extra = {name for name in read_weights(one) if "interval_mlp" in name}
     plain = read_weights(folder / "model.safetensors")
-    assert len(extra) == 4
-    assert set(read_weights(one)) == {name for name in plain if name.startswith(PREFIX)} | extra
-    assert not torch.any(read_weights(one)[f"{PREFIX}time_embed.interval_mlp.2.weight"])
+    official = {name for name in plain if name.startswith(trained_weights.PREFIX)}
+    assert len(extra) == 4 and set(read_weights(one)) == official | extra
+    assert not torch.any(read_weights(one)[f"{trained_weights.PREFIX}time_embed.interval_mlp.2.weight"])
 
 
 def test_a_temperature_of_the_profiles_own_is_dropped_and_said(folder: Path) -> None:
@@ -232,21 +223,12 @@ def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
         export(plain, own, tmp_path / "out", Observer(), str(folder))
 
 
-SHIPPED = {
-    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.1),
-    "megatts3-mini": (
-        resource("models", "megatts3-mini", "diffusion_transformer", "model.safetensors"),
-        {"intelligibility": 1.4, "similarity": 1.2},
-        0.75,
-    ),
-}
-
-
 @pytest.mark.parametrize("model", SHIPPED)
 def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: str) -> None:
-    checkpoint, guidance, temperature = SHIPPED[model]
+    name, guidance, temperature = SHIPPED[model]
+    checkpoint = resource("models", model) / name
     base, folder = fingerprint(checkpoint), checkpoint.parent / "intervals"
-    (found,) = find_interval_weights([folder], base, lambda: None)
+    (found,) = trained_weights.find_interval_weights([folder], base, lambda: None)
     assert dict(found.guidance) == guidance and (found.evaluations, found.temperature) == (4, temperature)
     usual = entry(model).options_with()
     assert {name: usual[name] for name in guidance} == guidance

@@ -66,12 +66,10 @@ class Heard:
 
     @property
     def steps(self) -> list[int]:
-        """Of each block."""
         return [block.steps for one in self.synthesis.trace.demasking.passages for block in one.blocks]
 
     @property
     def told(self) -> bool:
-        """Whether the take says that playback pauses."""
         return any(TOLD in note for note in self.synthesis.notes)
 
 
@@ -118,14 +116,10 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 @pytest.mark.parametrize(
     ("row", "text_every", "ahead"), workload(crossed([0.00002, 0.00006, 0.0002], [1, 3, 4], [0, 16]), [(0.0002, 3, 16)])
 )
-def test_playback_never_waits_where_there_is_time(
-    speak: Callable[..., Heard], row: float, ahead: int, text_every: int
-) -> None:
+def test_playback_never_waits_with_time(speak: Callable[..., Heard], row: float, ahead: int, text_every: int) -> None:
     heard = speak(Machine(row), look_ahead=ahead, text_every=text_every)
-    assert len(heard.pieces) > 3
-    assert heard.waits == 0
-    assert heard.synthesis.measurements.pause_seconds == 0
-    assert not heard.told
+    assert len(heard.pieces) > 3 and heard.waits == 0
+    assert heard.synthesis.measurements.pause_seconds == 0 and not heard.told
     assert all(FEWEST_STEPS <= steps <= 16 for steps in heard.steps)
     chance = np.random.default_rng(1)
     assert speak(Machine(0.0001, slower=lambda now: chance.uniform(0.6, 1.5))).waits == 0, "steps of uneven length"
@@ -133,32 +127,24 @@ def test_playback_never_waits_where_there_is_time(
 
 def test_time_that_is_there_is_used(speak: Callable[..., Heard]) -> None:
     fast, slow = (speak(Machine(row)).steps for row in (0.00001, 0.0003))
-    assert fast[0] == slow[0] == 4
-    assert set(fast[1:]) == {16}
-    assert sum(slow) < sum(fast)
+    assert fast[0] == slow[0] == 4 and set(fast[1:]) == {16} and sum(slow) < sum(fast)
     # What there is ahead grows, and steps with it.
     assert slow[1] < max(slow[2:])
 
 
 @pytest.mark.parametrize("by_sentence", workload([False, True], [True]))
-def test_a_machine_that_slows_down_in_the_middle_cuts_blocks_short(
-    speak: Callable[..., Heard], by_sentence: bool
-) -> None:
+def test_a_machine_that_slows_down_in_the_middle_cuts_blocks_short(speak: Callable[..., Heard], by_sentence: bool):
     steady = speak(Machine(0.00022), by_sentence=by_sentence)
     # Within the second block every pass begins to take 1.8 times as long.
     begun = sum(steady.pieces[0]) * 0.5 + steady.pieces[0][0] * 0.5
     slowed = speak(Machine(0.00022, slower=lambda now: 1.8 if now > begun else 1.0), by_sentence=by_sentence)
-    assert slowed.waits == 0
-    assert not slowed.told
-    assert sum(slowed.steps) < sum(steady.steps)
+    assert slowed.waits == 0 and not slowed.told and sum(slowed.steps) < sum(steady.steps)
 
 
 def test_a_machine_that_is_too_slow_or_stalls_pauses_and_says_so(speak: Callable[..., Heard]) -> None:
     heard = speak(Machine(0.003))
-    assert set(heard.steps[1:]) == {FEWEST_STEPS}
-    assert heard.waits > 0.1
-    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits)
-    assert heard.told
+    assert set(heard.steps[1:]) == {FEWEST_STEPS} and heard.waits > 0.1
+    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits) and heard.told
     steady = speak(Machine(0.00006))
     stalled: list[float] = []
 
@@ -169,9 +155,7 @@ def test_a_machine_that_is_too_slow_or_stalls_pauses_and_says_so(speak: Callable
         return 400.0
 
     heard = speak(Machine(0.00006, slower=once))
-    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits)
-    assert heard.waits > 0.1
-    assert heard.told
+    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits) and heard.waits > 0.1 and heard.told
     assert min(heard.steps[1:]) < 16, "the block in which it happened is cut short"
 
 
@@ -183,16 +167,14 @@ def test_a_seed_is_a_take_where_steps_do_not_follow_measured_times(speak: Callab
     for knobs in workload(({"adaptive": False}, {"adaptive": False, "step_time": 40.0}), ({"adaptive": False},)):
         first, second = (speak(Machine(row), **knobs) for row in (0.00002, 0.0003))
         assert first.steps == second.steps
-        assert all(np.array_equal(*pair) for pair in zip(codes(first), codes(second), strict=True))
-        assert first.waits == 0
+        assert all(np.array_equal(*pair) for pair in zip(codes(first), codes(second), strict=True)) and first.waits == 0
         # That machine is slower than what was assumed.
         assert second.told
     first, second = (speak(Machine(row)) for row in (0.00002, 0.0003))
     assert first.steps != second.steps
     # What does not depend on it: how long it is, and what is heard first.
     one, other = codes(first)[0], codes(second)[0]
-    assert one.shape == other.shape
-    assert np.array_equal(one[:, :24], other[:, :24])
+    assert one.shape == other.shape and np.array_equal(one[:, :24], other[:, :24])
     assert any("another take of the same seed may differ" in note for note in first.synthesis.notes)
 
 
@@ -214,15 +196,10 @@ def test_each_block_is_begun_once_on_what_it_sees(speak: Callable[..., Heard], m
     assert begun == frames, "with all in sight, one run serves every block"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_model(tmp_path / "model")
-
-
 @only_in_full("speech")
-def test_first_audio_against_the_whole(root: Path) -> None:
+def test_first_audio_against_the_whole(tmp_path: Path) -> None:
     more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
-    report, rows = report_of(root, "omnivoice-first-audio", *more)
+    report, rows = report_of(write_model(tmp_path / "model"), "omnivoice-first-audio", *more)
     exactly = "blockwise, text and reference at every step"
     assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise", exactly]
     (blocks,) = rows["blockwise"]

@@ -14,15 +14,7 @@ from paretone.observer import Observer, StepReport
 from paretone.sampling.actions import SkipAction
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.record import (
-    CALIBRATION,
-    PRE_CALIBRATION,
-    CalibrationRecord,
-    Sentence,
-    Similarities,
-    Trial,
-)
+from paretone.techniques.ditreducio import TECHNIQUE, record
 from paretone.techniques.ditreducio.table import StrategyTable
 
 
@@ -32,7 +24,7 @@ class Recorder(Observer):
     def __init__(self, cancel_after: int | None = None) -> None:
         self.cancel_after = cancel_after
         self.checks = 0
-        self.trials: list[Trial] = []
+        self.trials: list[record.Trial] = []
         self.steps: list[StepReport] = []
         self.statuses: list[str] = []
         self.progressed: list[tuple[int, int]] = []
@@ -50,9 +42,9 @@ class Recorder(Observer):
         self.statuses.append(text)
 
     def report(self, name: str, value: object) -> None:
-        if isinstance(value, Similarities):
+        if isinstance(value, record.Similarities):
             self.last_similarities = value.values
-        elif isinstance(value, Trial):
+        elif isinstance(value, record.Trial):
             self.trials.append(value)
 
     def progress(self, done: int, total: int) -> None:
@@ -70,23 +62,21 @@ def compatibility(steps: int = STEPS, **other: object) -> Compatibility:
     return Compatibility(**values, sampling=Values(sampling | other))
 
 
-def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
-    """Record of a calibration at ``threshold`` with errors drawn from ``seed``.
-
-    An error has a part that only the cell decides and a part that changes with every skip accepted before.
-    """
+def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> record.CalibrationRecord:
+    """Record of a calibration at ``threshold`` with errors drawn from ``seed``. An error has a part that only the cell
+    decides and a part that changes with every skip accepted before."""
     world = np.random.default_rng(seed)
     similarities = world.uniform(0, 1, (layers, steps))
     base = world.lognormal(np.log(0.1), 0.8, (layers, steps, 3))
     cut = float(np.percentile(similarities, 80))
     rows = [[SkipAction.NONE] * steps for _ in range(layers)]
-    trials: list[Trial] = []
+    trials: list[record.Trial] = []
 
     def try_cell(phase: str, step: int, layer: int, action: SkipAction) -> bool:
         history = hashlib.sha256(repr((seed, phase, step, layer, action, rows)).encode()).digest()
         error = float(base[layer, step, action] * (layer + 1) / layers * (0.7 + 0.6 * history[0] / 255))
         accepted = error < (layer + 1) / layers * threshold
-        trials.append(Trial(phase, step, layer, action, error, accepted))
+        trials.append(record.Trial(phase, step, layer, action, error, accepted))
         if accepted:
             rows[layer][step] = action
         return accepted
@@ -94,15 +84,13 @@ def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int 
     for step in range(1, steps):
         for layer in range(layers):
             if similarities[layer, step] >= cut:
-                try_cell(PRE_CALIBRATION, step, layer, SkipAction.TS)
+                try_cell(record.PRE_CALIBRATION, step, layer, SkipAction.TS)
     for step in range(1, steps):
         for layer in range(layers):
-            if rows[layer][step] is SkipAction.NONE and not try_cell(CALIBRATION, step, layer, SkipAction.TS):
-                try_cell(CALIBRATION, step, layer, SkipAction.BS)
-    table = StrategyTable(
-        compatibility(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
-    )
+            if rows[layer][step] is SkipAction.NONE and not try_cell(record.CALIBRATION, step, layer, SkipAction.TS):
+                try_cell(record.CALIBRATION, step, layer, SkipAction.BS)
+    words = f"calibrated at threshold {threshold:g}"
+    table = StrategyTable(compatibility(steps), tuple(map(tuple, rows)), "both", words)
     knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
-    return CalibrationRecord(
-        table, knobs, cut, tuple(trials), similarities, (Sentence("A sentence.", "anna"),), seed=seed
-    )
+    sentences = (record.Sentence("A sentence.", "anna"),)
+    return record.CalibrationRecord(table, knobs, cut, tuple(trials), similarities, sentences, seed=seed)

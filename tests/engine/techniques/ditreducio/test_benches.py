@@ -31,21 +31,10 @@ def contender(technique: str, target: float = 0.5) -> Contender:
 
 
 def test_the_best_rival_at_half_counts() -> None:
-    contenders = [
-        contender(TABLES["reuse"]),
-        contender("one"),
-        contender("two"),
-        contender("three"),
-        contender("one", 0.7),
-    ]
+    contenders = [*map(contender, (TABLES["reuse"], "one", "two", "three")), contender("one", 0.7)]
     shares = {one.way.title: one.target for one in contenders} | {"three at 0.5": 0.6}
-    distances = {
-        "DiTReducio at 0.5": np.array([0.2, 0.4]),
-        "one at 0.5": np.array([0.2, 0.2]),
-        "two at 0.5": np.array([0.05, 0.1]),
-        "three at 0.5": np.array([0.01, 0.01]),
-        "one at 0.7": np.array([0.01, 0.01]),
-    }
+    apart = {"DiTReducio": (0.2, 0.4), "one": (0.2, 0.2), "two": (0.05, 0.1), "three": (0.01, 0.01)}
+    distances = {f"{name} at 0.5": np.array(one) for name, one in apart.items()} | {"one at 0.7": np.full(2, 0.01)}
     assert compared(contenders, shares, distances) == pytest.approx((4, 4, 4))
     for missed in ("DiTReducio at 0.5", "one at 0.5"):
         assert compared(contenders[:2], shares | {missed: 0.8}, distances) is None
@@ -55,8 +44,7 @@ def test_the_best_rival_at_half_counts() -> None:
 def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None:
     value = 5 if rival is GUIDED_FIRST else 0.3
     used = rival.setting(WAY, value).technique(rival.technique)
-    assert used.knobs[rival.knob] == value
-    assert checked(technique(rival.technique).knobs, used.knobs, rival.title)
+    assert used.knobs[rival.knob] == value and checked(technique(rival.technique).knobs, used.knobs, rival.title)
 
 
 @pytest.mark.parametrize("name", workload(["f5-mini", "megatts3-mini"], ["f5-mini"]))
@@ -74,9 +62,6 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
 def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["skipping", "--text", "Rice.", "--steps", "4", "--rounds", "2", "--thresholds", "0.5", "--json"]
     assert bench.main(command) == 0
-    data = json.loads(capsys.readouterr().out)
-    skipping, same = data["rows"]
-    assert skipping["TS"] + skipping["BS"] > 0
-    assert skipping["log-mel distance"] > 0
-    assert 0 < skipping["ops ratio"] < 0.9
+    skipping, same = json.loads(capsys.readouterr().out)["rows"]
+    assert skipping["TS"] + skipping["BS"] > 0 and skipping["log-mel distance"] > 0 and 0 < skipping["ops ratio"] < 0.9
     assert same["threshold"] == "A/A"

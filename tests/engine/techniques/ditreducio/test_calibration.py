@@ -34,6 +34,18 @@ from tests.peers.ditreducio_algorithm import layer_plan, published_calibration
 from tests.workload import crossed, workload
 
 STEPS, FRAMES = 6, 23
+THRESHOLDS = (0.2, 0.6, 0.05)
+WAYS = (("mae", "branches", "both", 2.0), ("relative", "guided", "attention", 1.0), ("mae", "branches", "both", 0.0))
+NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
+LAYERS = 4
+ROWS = (
+    (NONE, NONE, TS, TS, BS, NONE),
+    (NONE, BS, BS, TS, NONE, TS),
+    (NONE, NONE, BS, NONE, TS, TS),
+    (NONE, TS, NONE, NONE, NONE, NONE),
+)
+DIT = small_dit(depth=LAYERS)
+COUNTS = DIT.operations(FRAMES, True)
 
 
 def calibration_target(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES) -> CalibrationTarget:
@@ -45,31 +57,16 @@ def calibration_target(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: i
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
     noise = torch.randn(1, frames, 20, generator=generator)
     compatibility = Compatibility("small", "", "small", Values(steps=STEPS, spacing="uniform", guidance=guidance))
-    return CalibrationTarget(
-        dit,
-        run,
-        noise,
-        times,
-        lambda velocities: guided_velocity(velocities, guidance),
-        euler_steps(times),
-        run.branches,
-        compatibility,
-        9,
-    )
+    guide, follow = (lambda velocities: guided_velocity(velocities, guidance)), euler_steps(times)
+    return CalibrationTarget(dit, run, noise, times, guide, follow, run.branches, compatibility, 9)
 
 
 def knobs(**changes: object) -> Values:
     return defaults(TECHNIQUE.knobs).replace(**changes)
 
 
-THRESHOLDS = (0.2, 0.6, 0.05)
-WAYS = (("mae", "branches", "both", 2.0), ("relative", "guided", "attention", 1.0), ("mae", "branches", "both", 0.0))
-
-
 @pytest.mark.parametrize(("threshold", "way", "side_by_side"), crossed(THRESHOLDS, WAYS, [False, True]))
-def test_table_is_that_of_the_published_algorithm(
-    threshold: float, way: tuple[str, str, str, float], side_by_side: bool
-) -> None:
+def test_table_is_the_published_ones(threshold: float, way: tuple[str, str, str, float], side_by_side: bool) -> None:
     metric, compare, branch_skip, guidance = way
     prepared = calibration_target(small_dit(depth=4), guidance)
     chosen = knobs(threshold=threshold, metric=metric, compare=compare, branch_skip=branch_skip, marked=25.0)
@@ -88,8 +85,7 @@ def test_two_of_the_same_sentence_are_one(combine: str) -> None:
     dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0)
     alone = calibrate([calibration_target(dit)], chosen, Recorder(), combine)
     twice = calibrate([calibration_target(dit), calibration_target(dit)], chosen, Recorder(), combine)
-    assert twice.table.actions == alone.table.actions
-    assert np.array_equal(twice.similarities, alone.similarities)
+    assert twice.table.actions == alone.table.actions and np.array_equal(twice.similarities, alone.similarities)
     assert [replace(trial, errors=()) for trial in twice.trials] == list(alone.trials)
     assert all(trial.errors == (trial.error,) * 2 for trial in twice.trials)
     assert all(trial.errors == () for trial in alone.trials)
@@ -99,8 +95,7 @@ def test_two_of_the_same_sentence_are_one(combine: str) -> None:
     ("branch_skip", "combine", "side_by_side"), crossed(["both", "attention"], COMBINATIONS, [True, False])
 )
 def test_every_sentence_is_measured_on_its_own_trajectory(combine: str, branch_skip: str, side_by_side: bool) -> None:
-    """Sentences of three lengths: each error is that of whole evaluations of that sentence alone under all that had
-    been decided for all of them."""
+    """Sentences of three lengths: each error is that of whole evaluations of that sentence, as decided for all."""
     dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0, branch_skip=branch_skip)
     targets = [calibration_target(dit, seed=seed, frames=frames) for seed, frames in enumerate((23, 12, 31))]
     record = calibrate(targets, chosen, Recorder(), combine, side_by_side)
@@ -146,11 +141,7 @@ def whole_evaluations(one: CalibrationTarget, trials: Sequence[Trial], branch_sk
 def test_sentences_that_do_not_belong_together_and_models_without_numbers_are_refused() -> None:
     dit = small_dit(depth=4)
     with pytest.raises(SettingError, match=r"1 and 3 cannot be calibrated together.*guidance strength 2.0, but 1.0"):
-        calibrate(
-            [calibration_target(dit), calibration_target(dit), calibration_target(dit, guidance=1.0)],
-            knobs(),
-            Recorder(),
-        )
+        calibrate([calibration_target(dit, guidance) for guidance in (2.0, 2.0, 1.0)], knobs(), Recorder())
     dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
     with pytest.raises(PlainError, match="not a number at step 2"):
         calibrate([calibration_target(dit)], knobs(marked=0.0), Recorder())
@@ -164,8 +155,7 @@ def test_reports_progress_trials_and_similarities() -> None:
     assert done == sorted(done)
     assert all(0 < one <= total for one, total in recorder.progressed)
     assert len({total for _, total in recorder.progressed}) == 1
-    assert np.array_equal(recorder.last_similarities, record.similarities)
-    assert len(recorder.statuses) == 3
+    assert np.array_equal(recorder.last_similarities, record.similarities) and len(recorder.statuses) == 3
 
 
 def test_cancel_takes_effect_within_one_layer_trial() -> None:
@@ -190,8 +180,7 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
             del dit.layer
         # Between two checks no more than one trial's layers (and a step's baseline) are evaluated.
         assert evaluations.count(cancel_after) == 0, "nothing runs after the cancelling check"
-        between = max(evaluations.count(check) for check in range(cancel_after))
-        assert between <= 2 * dit.layers + 1
+        assert max(evaluations.count(check) for check in range(cancel_after)) <= 2 * dit.layers + 1
 
 
 def test_diagonal_similarity_is_the_cosine_with_the_identity() -> None:
@@ -200,18 +189,6 @@ def test_diagonal_similarity_is_the_cosine_with_the_identity() -> None:
     identity = torch.eye(17, dtype=torch.float64)
     cosine = [(one * identity).sum() / (one.norm() * identity.norm()) for one in maps]
     assert diagonal_similarity(query, key, 4) == pytest.approx(float(sum(cosine) / 3), rel=1e-6)
-
-
-NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
-LAYERS = 4
-ROWS = (
-    (NONE, NONE, TS, TS, BS, NONE),
-    (NONE, BS, BS, TS, NONE, TS),
-    (NONE, NONE, BS, NONE, TS, TS),
-    (NONE, TS, NONE, NONE, NONE, NONE),
-)
-DIT = small_dit(depth=LAYERS)
-COUNTS = DIT.operations(FRAMES, True)
 
 
 def chosen(**changes: object) -> Values:
@@ -275,16 +252,12 @@ def test_it_keeps_the_budget_and_ends_nearer_than_the_published_calibration(budg
 
 
 @torch.inference_mode()
-def test_the_table_is_the_same_at_every_threshold() -> None:
+def test_the_table_is_the_same_at_every_threshold_and_its_search_can_be_cancelled() -> None:
     record = calibrate_end([calibration_target(DIT)], COUNTS, chosen(), Recorder(), rounds=2, exchanges=1)
     assert {trial.phase for trial in record.trials} == {END}
     derived = record.derive(1.7)
     assert derived.exact and derived.table == record.table and record.exact_interval == (0.0, float("inf"))
     assert "for the end at 50 %" in record.table.origin
-
-
-@torch.inference_mode()
-def test_it_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         calibrate_end([calibration_target(DIT)], COUNTS, chosen(), Recorder(cancel_after=40))
 

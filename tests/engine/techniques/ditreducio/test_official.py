@@ -93,12 +93,9 @@ def test_the_official_check_phase_sees_two_branches_and_heads() -> None:
     assert not np.allclose(record.similarities, calibrated(target, threshold=0.2).similarities)
 
 
-def test_of_two_branches_the_first_is_seen() -> None:
+def test_of_two_branches_the_first_is_seen_and_none_is_combined() -> None:
     """The official F5 code halves two branches, too."""
     calibrated(calibration_target(small_dit(depth=4)), check_phase="first_half", threshold=0.3)
-
-
-def test_a_combination_of_branches_that_do_not_run_is_refused() -> None:
     with pytest.raises(SettingError, match="needs its three branches, and 2 run here; compare all branches"):
         calibrated(calibration_target(small_dit(depth=4)), compare="combined")
 

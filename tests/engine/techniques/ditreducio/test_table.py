@@ -21,6 +21,7 @@ from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrat
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 ROWS = ((N, N, T, T, B, B), (N, B, T, N, T, T), (N, N, N, N, N, N))
+THRESHOLDS = tuple(float(one) for one in np.geomspace(0.01, 1.0, 60))
 
 
 @pytest.fixture
@@ -28,21 +29,16 @@ def table() -> StrategyTable:
     return StrategyTable(compatibility(), ROWS, "both", "calibrated at threshold 0.1")
 
 
-# --- Validity --------------------------------------------------------------------------------------------------------
-# --- Reading and editing ---------------------------------------------------------------------------------------------
 def test_counts_and_columns(table: StrategyTable) -> None:
     assert [table.count(action) for action in SkipAction] == [10, 5, 3]
-    assert table.skipped_share == pytest.approx(8 / 18)
-    assert table.at(2) == (T, T, N)
+    assert table.skipped_share == pytest.approx(8 / 18) and table.at(2) == (T, T, N)
 
 
 def test_a_changed_table_differs_in_one_cell_and_says_that_it_was_edited_once(table: StrategyTable) -> None:
     once = table.changed(2, 3, T)
     twice = once.changed(0, 1, B)
-    assert table.actions == ROWS
-    assert np.argwhere(np.array(once.actions) != np.array(ROWS)).tolist() == [[2, 3]]
-    assert once.actions[2][3] is T
-    assert once.origin == twice.origin == "calibrated at threshold 0.1, edited by hand"
+    assert table.actions == ROWS and np.argwhere(np.array(once.actions) != np.array(ROWS)).tolist() == [[2, 3]]
+    assert once.actions[2][3] is T and once.origin == twice.origin == "calibrated at threshold 0.1, edited by hand"
     assert StrategyTable(compatibility(), ROWS).changed(0, 1, T).origin == "edited by hand"
 
 
@@ -60,7 +56,6 @@ def test_a_table_edited_back_to_what_it_was_is_not_edited() -> None:
     assert read == twice and read.edited is None
 
 
-# --- Price -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("branches", "branch_skip"), [(1, "both"), (3, "attention")])
 def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> None:
     operations = OperationCounts(3.0, 5.0, 7.0, 3, branches)
@@ -75,11 +70,9 @@ def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> 
                 done += operations.attention * attention
                 done += operations.feed_forward * (attention or (action is B and branch_skip == "attention"))
     everything = 6 * branches * (3 * (3.0 + 5.0) + 7.0)
-    assert operations.evaluation * 6 == everything
-    assert table.ops_ratio(operations) == pytest.approx(done / everything)
+    assert operations.evaluation * 6 == everything and table.ops_ratio(operations) == pytest.approx(done / everything)
 
 
-# --- Belonging -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
@@ -94,30 +87,19 @@ def test_a_mismatch_names_what_differs(field: str, value: object, words: str) ->
     assert words in compatibility().mismatch(compatibility(**{field: value}))
 
 
-# --- Identity --------------------------------------------------------------------------------------------------------
 def test_fingerprints_follow_what_a_table_does_and_not_where_it_came_from(table: StrategyTable) -> None:
     assert table.fingerprint == StrategyTable(compatibility(), ROWS, "both", "imported").fingerprint
-    others = {
-        table.changed(0, 1, T).fingerprint,
-        StrategyTable(compatibility(), ROWS, "attention").fingerprint,
-        StrategyTable(compatibility(guidance=1.0), ROWS, "both").fingerprint,
-    }
-    assert len(others | {table.fingerprint}) == 4
+    others = StrategyTable(compatibility(), ROWS, "attention"), StrategyTable(compatibility(guidance=1.0), ROWS, "both")
+    assert len({one.fingerprint for one in (table, table.changed(0, 1, T), *others)}) == 4
 
 
-# --- Own form --------------------------------------------------------------------------------------------------------
-def test_own_json_round_trip(table: StrategyTable) -> None:
+def test_own_json_is_read_also_with_whole_numbers_and_without_origin(table: StrategyTable) -> None:
     again = StrategyTable.from_json(json.loads(json.dumps(table.to_json())))
-    assert again == table
-    assert all(isinstance(action, SkipAction) for row in again.actions for action in row)
-
-
-def test_whole_numbers_and_missing_origins_are_read(table: StrategyTable) -> None:
+    assert again == table and all(isinstance(action, SkipAction) for row in again.actions for action in row)
     data = table.to_json()
     data["belonging"]["sampling"]["guidance"] = 2
     again = StrategyTable.from_json(data)
-    assert again == table
-    assert again.fingerprint == table.fingerprint
+    assert again == table and again.fingerprint == table.fingerprint
     data = table.to_json()
     del data["origin"]
     assert StrategyTable.from_json(data).origin == ""
@@ -138,51 +120,41 @@ def test_whole_numbers_and_missing_origins_are_read(table: StrategyTable) -> Non
         (lambda data: data["belonging"]["sampling"].update(steps=0), "sampling.steps must be at least 1, not 0"),
     ],
 )
-def test_a_damaged_table_is_refused_with_the_field_at_fault(
-    table: StrategyTable, change: Callable[[dict], object], words: str
-) -> None:
+def test_a_damaged_table_is_refused_by_its_field(table: StrategyTable, change: Callable[[dict], object], words: str):
     data = copy.deepcopy(table.to_json())
     change(data)
     with pytest.raises(ProfileError, match=words):
         StrategyTable.from_json(data, "table")
 
 
-# --- Official form ---------------------------------------------------------------------------------------------------
 def test_official_json_round_trip(table: StrategyTable) -> None:
     data = json.loads(json.dumps(table.to_official()))
     assert data["methods"][0] == ["NONE", "NONE", "TS", "TS", "BS", "BS"]
     again = StrategyTable.from_official(data, table.compatibility, table.branch_skip, "6_0.1.json")
-    assert again.actions == table.actions
-    assert again.fingerprint == table.fingerprint
+    assert again.actions == table.actions and again.fingerprint == table.fingerprint
     assert again.origin == "imported from 6_0.1.json"
-
-
-def test_the_official_form_of_one_row_by_hand() -> None:
-    row = (N, N, T, T, B, T, N, B)
-    table = StrategyTable(compatibility(8), (row,))
+    table = StrategyTable(compatibility(8), ((N, N, T, T, B, T, N, B),))
     assert table.to_official()["need_cached_output"] == [[False, True, False, False, True, False, True, False]]
 
 
 @pytest.mark.parametrize(
-    ("methods", "words"),
+    ("data", "words"),
     [
-        ([["NONE", "SKIP"]], r"a.json: methods\[0\]\[1\] must be NONE, TS or BS"),
-        ([["NONE", "TS"]], "2 steps in layer 1, but its grid has 6"),
+        ({"methods": [["NONE", "SKIP"]]}, r"a.json: methods\[0\]\[1\] must be NONE, TS or BS"),
+        ({"methods": [["NONE", "TS"]]}, "2 steps in layer 1, but its grid has 6"),
+        ({"method": []}, r"a\.json is not an official strategy table"),
     ],
 )
-def test_a_damaged_official_table_is_refused(methods: object, words: str, table: StrategyTable) -> None:
+def test_a_damaged_official_table_is_refused(data: dict, words: str, table: StrategyTable) -> None:
     with pytest.raises(ProfileError, match=words):
-        StrategyTable.from_official({"methods": methods}, table.compatibility, "both", "a.json")
-    with pytest.raises(ProfileError, match=r"a\.json is not an official strategy table"):
-        StrategyTable.from_official({"method": []}, table.compatibility, "both", "a.json")
+        StrategyTable.from_official(data, table.compatibility, "both", "a.json")
 
 
 def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> None:
     table = StrategyTable(compatibility(), ROWS)
     forecasts = replace(table, temporal="forecast")
     assert "temporal" not in table.to_json()
-    assert StrategyTable.from_json(forecasts.to_json()) == forecasts
-    assert forecasts.fingerprint != table.fingerprint
+    assert StrategyTable.from_json(forecasts.to_json()) == forecasts and forecasts.fingerprint != table.fingerprint
     assert forecasts.changed(1, 1, SkipAction.TS).temporal == "forecast"
     with pytest.raises(ProfileError, match="the official code does not know"):
         forecasts.to_official()
@@ -197,9 +169,6 @@ def test_an_imported_table_names_its_file_without_the_folder(table: StrategyTabl
     # Tables of earlier versions have the folder.
     data = table.to_json() | {"origin": f"imported from {folder}6_0.1.json, edited by hand"}
     assert StrategyTable.from_json(data).origin == "imported from 6_0.1.json, edited by hand"
-
-
-THRESHOLDS = tuple(float(one) for one in np.geomspace(0.01, 1.0, 60))
 
 
 @pytest.mark.parametrize(("seed", "threshold"), [(0, 0.02), (1, 0.1), (2, 0.4)])
@@ -222,9 +191,7 @@ def test_a_derived_table_that_calls_itself_exact_is_what_a_calibration_there_giv
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_derived_table_that_is_not_exact_names_the_first_trial_that_a_calibration_there_decides_otherwise(
-    seed: int,
-) -> None:
+def test_a_derived_table_names_the_first_trial_that_a_calibration_decides_otherwise(seed: int) -> None:
     record = calibrate(0.1, seed)
     predicted = 0
     for other in THRESHOLDS:
@@ -236,9 +203,8 @@ def test_a_derived_table_that_is_not_exact_names_the_first_trial_that_a_calibrat
         pairs = zip(record.trials, calibrate(other, seed).trials, strict=False)
         index, first = next((index, mine) for index, (mine, theirs) in enumerate(pairs) if mine != theirs)
         assert derived.differs_at == first
-        assert record.trials[index].accepted != (record.trials[index].error < (first.layer + 1) / LAYERS * other), (
-            "the first difference is a decision, not an error"
-        )
+        # The first difference is a decision, not an error.
+        assert record.trials[index].accepted != (record.trials[index].error < (first.layer + 1) / LAYERS * other)
     assert predicted > 10
 
 
@@ -254,13 +220,11 @@ def test_the_exact_interval_is_where_derived_tables_are_exact(seed: int) -> None
 def test_a_derived_table_says_where_it_is_from_and_how_much_it_skips() -> None:
     record = calibrate(0.13)
     derived = record.derive(0.13)
-    assert derived.table == record.table
-    assert derived.table.origin == "calibrated at threshold 0.13"
+    assert derived.table == record.table and derived.table.origin == "calibrated at threshold 0.13"
     assert record.derive(0.5).table.origin == "predicted at threshold 0.5"
     record = calibrate(0.05, 1)
     assert record.derive(0.0).table.skipped_share == 0
-    everything = (LAYERS * (STEPS - 1)) / (LAYERS * STEPS)
-    assert record.derive(1e6).table.skipped_share == pytest.approx(everything)
+    assert record.derive(1e6).table.skipped_share == pytest.approx((LAYERS * (STEPS - 1)) / (LAYERS * STEPS))
 
 
 def test_predicted_errors_of_one_step_add_up() -> None:
@@ -285,8 +249,7 @@ def test_cells_are_marked_from_the_cut_on_and_counted_where_nothing_was_measured
     derived = record.derive(0.001)
     tried = {(one.layer, one.step) for one in record.trials}
     measured = {(one.layer, one.step) for one in record.trials if one.action is SkipAction.BS}
-    assert derived.table.skipped_share == 0
-    assert derived.unmeasured == len(tried - measured) > 0
+    assert derived.table.skipped_share == 0 and derived.unmeasured == len(tried - measured) > 0
     assert record.derive(0.4).unmeasured == 0
     record = calibrate(0.1)
     assert record.marked.sum() == pytest.approx(0.2 * LAYERS * STEPS)
@@ -303,8 +266,7 @@ def test_fingerprints_tell_calibrations_apart() -> None:
         calibrate(0.3),
     ]
     prints = {one.fingerprint for one in (record, *others)}
-    assert len(prints) == 1 + len(others)
-    assert all(len(one) == 16 and int(one, 16) >= 0 for one in prints)
+    assert len(prints) == 1 + len(others) and all(len(one) == 16 and int(one, 16) >= 0 for one in prints)
     assert calibrate(0.1).fingerprint == record.fingerprint
     again = pickle.loads(pickle.dumps(record))
     assert again == record

@@ -21,12 +21,13 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from paretone.setting.knobs import Values, defaults
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.probing import ModuleClock, run_through
+from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.threshold_views import share
 from paretone.views import compute_view, view
 from paretone.views.figure import Bars, HeatMap
@@ -121,16 +122,19 @@ def test_redundancy_by_attention(model: F5Speech) -> None:
             pairs.append((similarity.item(), redundancy))
     assert isinstance(bars, Bars)
     inside = [redundancy > 0.995 for similarity, redundancy in pairs if 0.02 <= similarity < 0.04]
-    column = bars.groups.index("0.02–0.04")
-    assert bars.series[0].notes[column] == f"{sum(inside)} of {len(inside)} pairs"
+    assert bars.series[0].notes[bars.groups.index("0.02–0.04")] == f"{sum(inside)} of {len(inside)} pairs"
     counted = sum(redundancy > 0.995 for _, redundancy in pairs)
     assert f"{counted} of {len(pairs)} layer-step pairs" in figure.caption
 
 
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
-def calibrated(model: F5Speech, threshold: float) -> object:
-    used = UsedTechnique("ditreducio", Values(threshold=threshold))
-    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer())
+def using(artefact: str = "", **knobs: object) -> Setting:
+    chosen = defaults(ditreducio.TECHNIQUE.knobs).replace(**knobs)
+    return setting(STEPS).with_technique(UsedTechnique("ditreducio", chosen, artefact))
+
+
+def calibrated(model: F5Speech, **knobs: object) -> CalibrationRecord:
+    return calibrate_model(model, [SAID], using(**knobs), Observer())
 
 
 def as_values(table: object) -> tuple[tuple[float, ...], ...]:
@@ -140,8 +144,7 @@ def as_values(table: object) -> tuple[tuple[float, ...], ...]:
 def test_tables_are_those_of_calibrations(model: F5Speech) -> None:
     figure = computed(model, "tables", largest=0.03, tables="calibrated", rule="chosen")
     for panel, threshold in zip(figure.panels, (0.01, 0.02, 0.03), strict=True):
-        assert isinstance(panel, HeatMap)
-        assert panel.values == as_values(calibrated(model, threshold).table)
+        assert isinstance(panel, HeatMap) and panel.values == as_values(calibrated(model, threshold=threshold).table)
         assert panel.title.startswith(f"δ = {threshold:g},")
     assert "Every table is calibrated" in figure.caption
 
@@ -151,17 +154,14 @@ def test_tables_are_calibrated_as_published_unless_asked_otherwise(model: F5Spee
     figure = computed(model, "tables", count=1, largest=0.06, tables="calibrated")
     own = replace(task(model), setting=setting(STEPS).with_technique(UsedTechnique("ditreducio", Values(metric="mae"))))
     chosen = compute_view("tables", replace(own, knobs=Values(count=1, largest=0.06, tables="calibrated")))
-    knobs = Values(threshold=0.06, metric="relative")
-    used = setting(STEPS).with_technique(UsedTechnique("ditreducio", knobs))
-    expected = as_values(calibrate_model(model, [SAID], used, Observer()).table)
-    assert figure.panels[0].values == chosen.panels[0].values == expected != as_values(calibrated(model, 0.06).table)
+    expected = as_values(calibrated(model, threshold=0.06, metric="relative").table)
+    assert figure.panels[0].values == chosen.panels[0].values == expected
+    assert expected != as_values(calibrated(model, threshold=0.06).table)
     assert figure.caption.endswith("Calibrated as published.")
 
 
-def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
-    model: F5Speech, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = calibrated(model, 0.01)
+def test_a_calibration_at_hand_is_used_where_tables_are_predicted(model: F5Speech, monkeypatch: pytest.MonkeyPatch):
+    record = calibrated(model, threshold=0.01)
     at_hand = replace(task(model), knobs=Values(count=2, largest=0.04, rule="chosen"), records=(record,))
     monkeypatch.setattr("paretone.techniques.ditreducio.preparation.calibrate", lambda *_: pytest.fail("calibrated"))
     figure = compute_view("tables", at_hand)
@@ -171,19 +171,15 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
 
 @torch.inference_mode()
 def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
-    table = calibrated(model, 0.02).table
+    table = calibrated(model, threshold=0.02).table
     assert table.skipped_share > 0
     direct = Direct(model)
     plain = run_through(direct.calibration_target, Stages(Observer(), 1))
     torch.testing.assert_close(plain, direct.end)
     skipped = run_through(direct.calibration_target, Stages(Observer(), 1), table=table)
-    used = setting(STEPS).with_technique(UsedTechnique("ditreducio", NO_KNOBS, table.fingerprint))
-    spoken = synthesise(model, SAID.text, SAID.voice, used, (table,))
+    spoken = synthesise(model, SAID.text, SAID.voice, using(table.fingerprint), (table,))
     expected = torch.from_numpy(spoken.trace.mel)
     torch.testing.assert_close(skipped[0, direct.calibration_target.prompt_frames :][: len(expected)], expected)
-
-
-NO_KNOBS = defaults(ditreducio.TECHNIQUE.knobs)
 
 
 @torch.inference_mode()
@@ -193,18 +189,15 @@ def test_the_clock_hears_every_module_once_and_lets_go(model: F5Speech) -> None:
     with ModuleClock(target.backbone, target.noise.device) as clock:
         run_through(target, Stages(Observer(), 1))
         first = clock.read()
-        assert set(first) == set(MODULES)
-        assert all(seconds > 0 for seconds in first.values())
+        assert set(first) == set(MODULES) and all(seconds > 0 for seconds in first.values())
         clock.reset()
         assert set(clock.read().values()) == {0.0}
     for module in (block.attention, block.feed_forward):
-        assert not module._forward_hooks
-        assert not module._forward_pre_hooks
+        assert not module._forward_hooks and not module._forward_pre_hooks
 
 
 def test_latencies_are_compared_within_rounds(model: F5Speech) -> None:
-    figure = computed(model, "module-latencies")
-    (bars,) = figure.panels
+    (bars,) = computed(model, "module-latencies").panels
     assert bars.groups == ("baseline", "δ = 0.15", "δ = 0.3")
     for one in bars.series:
         assert all(low <= value <= high for low, value, high in zip(one.low, one.values, one.high, strict=True))
@@ -220,8 +213,7 @@ def test_similarity_is_to_the_voices_recording() -> None:
     ear = kind.ready(())
     own = measured(ear, [Utterance("", anna), Utterance("", bella)], spoken)
     other = measured(ear, [Utterance("", bella), Utterance("", anna)], spoken)
-    assert own[0] == pytest.approx(1.0, abs=1e-3) and other[0] < 0.97
-    assert own[1] <= own[0] <= own[2]
+    assert own[0] == pytest.approx(1.0, abs=1e-3) and other[0] < 0.97 and own[1] <= own[0] <= own[2]
 
 
 @pytest.mark.slow
@@ -241,10 +233,8 @@ def test_ablation(model: F5Speech) -> None:
         assert panel.curves[0].x == trade_off.curves[0].x
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
-        table = calibrated(model, threshold).table
-        used = setting(STEPS).with_technique(
-            UsedTechnique("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
-        )
+        table = calibrated(model, threshold=threshold).table
+        used = using(table.fingerprint, threshold=threshold)
         spoken = [synthesise(model, one.text, one.voice, used, (table,)) for one in sentences]
         pairs = [(one.trace.mel, other.trace.mel) for one, other in zip(plain, spoken, strict=True)]
         distance = sum(log_mel_distance(*pair) for pair in pairs) / 2
@@ -261,12 +251,10 @@ def test_both_objectives(model: F5Speech) -> None:
     (sentence,) = judged_utterances(SAID, 1)
     plain = synthesise(model, sentence.text, sentence.voice, setting(STEPS))
     for index, budget in enumerate((80.0, 60.0)):
-        used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
-        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer()).table
-        asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
+        table = calibrated(model, objective="end", operations=budget).table
+        asked = using(table.fingerprint, objective="end", operations=budget)
         spoken = synthesise(model, sentence.text, sentence.voice, asked, (table,))
-        assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio)
-        assert ours.x[index] <= budget + 1
+        assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio) and ours.x[index] <= budget + 1
         assert ours.y[index] == pytest.approx(log_mel_distance(plain.trace.mel, spoken.trace.mel))
     assert "calibrated for the end" in figure.caption
 
@@ -287,14 +275,11 @@ def test_attention_maps_are_those_of_the_layer_at_the_step(model: F5Speech) -> N
     target, backbone = direct.calibration_target, direct.calibration_target.backbone
     figure = computed(model, "attention-maps", layer=2, step=3, cells=256)
     maps = backbone.attention_maps(1, direct.outputs[2, 1, "attention_input"], target.run, 10_000).numpy()
-    assert [panel.title for panel in figure.panels] == [
-        "Conditional: layer 2, step 3",
-        "Unconditional: layer 2, step 3",
-    ]
+    titles = [f"{branch}: layer 2, step 3" for branch in ("Conditional", "Unconditional")]
+    assert [panel.title for panel in figure.panels] == titles
     for panel, plain in zip(figure.panels, maps, strict=True):
         assert isinstance(panel, HeatMap)
-        whole = redundancy_views.pooled(plain[None], 256)[0]
-        assert np.allclose(panel.values, whole, atol=1e-6)
+        assert np.allclose(panel.values, redundancy_views.pooled(plain[None], 256)[0], atol=1e-6)
     small = computed(model, "attention-maps", layer=2, step=3, cells=5, scale="logarithmic")
     rows = 10 ** np.array(small.panels[0].values)
     frames = maps.shape[-1]

@@ -42,14 +42,8 @@ from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
-METADATA = {
-    "cfg_free": "true",
-    "weight": "0.5",
-    "equivalent_guidance": "1",
-    "method": "distillation",
-    "base": "0" * 64,
-    "steps": "120",
-}
+METADATA = {"cfg_free": "true", "weight": "0.5", "equivalent_guidance": "1", "method": "distillation"}
+METADATA |= {"base": "0" * 64, "steps": "120"}
 
 
 @pytest.fixture
@@ -74,13 +68,11 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     before, after = load_file(WEIGHTS), load_file(written[0])
     assert after.pop("step").item() == 120
     del before["step"]
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
 
     loaded = load_model("f5-mini", folder=str(out))
     assert loaded.info.trained_guidance == 0.5, "what is exported is a model of its own"
-    guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
-    spoken = synthesise(loaded, "Rice.", voices()[0], guided)
+    spoken = synthesise(loaded, "Rice.", voices()[0], Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0)))
     assert any("more on top would be too much" in note for note in spoken.notes)
 
 
@@ -106,8 +98,7 @@ def _errors(*edits: int) -> WordErrors:
 def test_settings_of_the_bench_are_paired():
     one, other = [_errors(0, 1, 0), _errors(2, 0)], [_errors(1, 1, 0), _errors(2, 1)]
     more, low, high = paired_difference(one, other)
-    assert more == pytest.approx(2 / 40)
-    assert 0 <= low <= more <= high
+    assert more == pytest.approx(2 / 40) and 0 <= low <= more <= high
     assert paired_difference(one, one) == (0, 0, 0)
     baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=7), seed=3)
     weights = WeightSet("w-0.67.safetensors", "f" * 64, 0.666667, "model-guidance")
@@ -116,8 +107,7 @@ def test_settings_of_the_bench_are_paired():
     one = guidance_free(baseline, weights)
     assert (one.seed, one.options) == (two.seed, two.options)
     (used,) = one.techniques
-    assert used.artefact == weights.fingerprint
-    assert used.knobs["weight"] == 0.67
+    assert used.artefact == weights.fingerprint and used.knobs["weight"] == 0.67
 
 
 @only_in_full("speech")
@@ -131,8 +121,7 @@ def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch,
     assert bench.main(command) == 0
     data = json.loads(capsys.readouterr().out)
     rows = {row["speech"]: row for row in data["rows"]}
-    assert rows["CFG-free, w = 0.50"]["branches"] == 1
-    assert rows["guidance 1"]["branches"] == 2
+    assert rows["CFG-free, w = 0.50"]["branches"] == 1 and rows["guidance 1"]["branches"] == 2
     assert rows["CFG-free, w = 0.50"]["word error rate"] < 0.3
     assert data["headline"] == rows["CFG-free, w = 0.50"]["backbone speed-up"]
 
@@ -152,8 +141,7 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
     guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
     for name, mels in ((view.CFG_FREE, free), (view.ALONE, alone)):
         expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2
-        assert distances[name].x == (0.5,)
-        assert distances[name].y == pytest.approx((expected,))
+        assert distances[name].x == (0.5,) and distances[name].y == pytest.approx((expected,))
     # As the sampler option is labelled; s is sway's.
     assert figure.panels[0].title.startswith("Distance to guidance g =")
     assert [one.y.label for one in figure.panels[1:]] == ["Word error rate (%)", "Speaker similarity"]
@@ -174,8 +162,7 @@ def test_guidance_on_top_is_the_guided_velocity_of_the_weights(tmp_path: Path, m
         return made
 
     monkeypatch.setattr(small_speech, "make_backbone", same_weights)
-    other = load()
-    wanted = synthesise(other, SAID.text, SAID.voice, setting(STEPS, guidance=2.0))
+    wanted = synthesise(load(), SAID.text, SAID.voice, setting(STEPS, guidance=2.0))
     np.testing.assert_array_equal(heard.samples, wanted.samples)
     assert any("on top of the 1 in the CFG-free weights" in note for note in heard.notes)
     assert heard.measurements.ops_ratio == pytest.approx(1)

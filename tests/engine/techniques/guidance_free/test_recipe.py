@@ -20,31 +20,17 @@ from paretone.models.files.trained_weights import WEIGHT_SETS, find_weight_sets
 from paretone.paths import own_place, resource
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest, recipe
-from paretone.techniques.guidance_free.recipe import (
-    DISTILLATION,
-    METHODS,
-    VALIDATION_TIMES,
-    GuidanceFree,
-    GuidanceFreeOptions,
-    equivalent_guidance,
-    fine_tune,
-    options_of,
-)
+from paretone.techniques.guidance_free.recipe import DISTILLATION, VALIDATION_TIMES, GuidanceFree, GuidanceFreeOptions
 from paretone.techniques.resolving import known
 from paretone.training import session
 from paretone.training.features import Examples, collate
 from paretone.training.fine_tuning import diffusion_transformer
-from paretone.training.flow_matching import (
-    FlowMatchingOptions,
-    draw_problem,
-    span_error,
-    without_conditions,
-)
+from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, span_error, without_conditions
 from paretone.training.flow_subjects import F5Problem, F5Subject
 from paretone.training.manifest import read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.processes import join_processes
-from paretone.training.requests import Trained, TrainingProgress
+from paretone.training.requests import TrainingProgress
 from paretone.training.runs import RECORDINGS
 from paretone.training.session import CHECKPOINT, Diverged, Intervals
 from tests.disk import tiny_disk
@@ -58,6 +44,7 @@ from tests.workload import workload
 pytestmark = needs("accelerate")
 
 QUICK = GuidanceFreeOptions(0.5, frames=400, warm_up=2, validation_items=4, learning_rate=1e-3, average_decay=0.9)
+INTERVALS = Intervals(log_steps=2, validation_steps=3, checkpoint_seconds=0.0, validates_first=True)
 
 
 @pytest.fixture
@@ -106,13 +93,12 @@ def test_options_are_checked_and_drop_as_the_papers():
     with pytest.raises(SettingError, match="share from 0 to 1"):
         GuidanceFreeOptions(0.5, weight_warm_up=2)
     with pytest.raises(SettingError, match="known: swayed, uniform"):
-        options_of(GuidanceFreeRequest(model="f5-mini", work="none", weight=0.5, times="early"))
+        recipe.options_of(GuidanceFreeRequest(model="f5-mini", work="none", weight=0.5, times="early"))
     objective = QUICK.objective
     assert objective.drop_both == 0.2
     assert objective.drop_both + objective.drop_audio == pytest.approx(1 - (1 - 0.2) * (1 - 0.3))
-    assert equivalent_guidance(0.5) == 1
-    assert equivalent_guidance(2 / 3) == pytest.approx(2)
-    assert equivalent_guidance(0.75) == 3
+    assert recipe.equivalent_guidance(0.5) == 1 and recipe.equivalent_guidance(2 / 3) == pytest.approx(2)
+    assert recipe.equivalent_guidance(0.75) == 3
 
 
 def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkpoint, examples: Examples):
@@ -153,9 +139,7 @@ def test_the_weight_rises_and_the_difference_can_be_the_averaged_models(checkpoi
     torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
 
 
-def test_without_the_stop_gradient_the_loss_is_that_of_the_formula_differentiated_as_a_whole(
-    checkpoint: F5Checkpoint, examples: Examples
-):
+def test_without_the_stop_gradient_the_whole_formula_is_differentiated(checkpoint: F5Checkpoint, examples: Examples):
     gradients = {}
     for stops in (True, False):
         recipe = _recipe(checkpoint, examples, stop_gradient=stops, weight_warm_up=0.0)
@@ -174,9 +158,7 @@ def test_without_the_stop_gradient_the_loss_is_that_of_the_formula_differentiate
             GuidanceFreeOptions(0.5, stop_gradient=False, **changes)
 
 
-def test_distillation_and_validation_follow_the_guided_model_that_was_started_from(
-    checkpoint: F5Checkpoint, examples: Examples
-):
+def test_distillation_and_validation_follow_the_initial_guided_model(checkpoint: F5Checkpoint, examples: Examples):
     recipe = _recipe(checkpoint, examples, method=DISTILLATION, weight=2 / 3)
     with torch.no_grad():
         recipe.model.proj_out.weight.add_(1)  # what is trained does not shape the target
@@ -208,8 +190,7 @@ def test_distillation_closes_the_gap_on_held_out_speech(
         checkpoint, examples, method=DISTILLATION, half_precision=half, weight_warm_up=0.0, matrix_rate=matrix_rate
     )
     before = recipe.validate()
-    assert before["gap"] == pytest.approx(1.0, rel=1e-5)
-    assert before["learnt"] == pytest.approx(0.0, abs=1e-5)
+    assert before["gap"] == pytest.approx(1.0, rel=1e-5) and before["learnt"] == pytest.approx(0.0, abs=1e-5)
     assert list(before) == [*(f"guided t={time:.2f}" for time in VALIDATION_TIMES), "gap", "learnt"]
     assert before == recipe.validate()
     started = copy.deepcopy(recipe.model.state_dict())
@@ -217,9 +198,7 @@ def test_distillation_closes_the_gap_on_held_out_speech(
         recipe.step(number, number / 61)
     after = recipe.validate()
     # With nothing learnt the gap is one and the share learnt zero; with everything, the other way round.
-    assert after["gap"] < 1 - SHARE
-    assert after["learnt"] > SHARE
-    assert abs(1 - after["learnt"]) < 1 - SHARE
+    assert after["gap"] < 1 - SHARE and after["learnt"] > SHARE and abs(1 - after["learnt"]) < 1 - SHARE
     assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
     assert not [name for name, one in recipe.model.named_parameters() if torch.equal(one, started[name])], "all learn"
     assert all(torch.equal(one, started[name]) for name, one in recipe._teacher.named_parameters()), "the teacher stays"
@@ -233,18 +212,9 @@ def test_the_export_is_a_checkpoint_that_says_what_it_is(tmp_path: Path, checkpo
     recipe.save(path)
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
-    assert metadata == {
-        "cfg_free": "true",
-        "weight": "0.666667",
-        "equivalent_guidance": "2",
-        "method": DISTILLATION,
-        "base": fingerprint(checkpoint.path),
-        "steps": "1",
-        "times": "swayed",
-        "stop_gradient": "true",
-        "weight_warm_up": "0.1",
-        "warm_up": "2",
-    }
+    what = {"cfg_free": "true", "weight": "0.666667", "equivalent_guidance": "2", "method": DISTILLATION, "steps": "1"}
+    how = {"times": "swayed", "stop_gradient": "true", "weight_warm_up": "0.1", "warm_up": "2"}
+    assert metadata == what | how | {"base": fingerprint(checkpoint.path)}
     for name in ("model.yaml", "vocab.txt"):
         (tmp_path / name).write_bytes((checkpoint.path.parent / name).read_bytes())
     exported = read_f5_checkpoint(path)
@@ -286,50 +256,31 @@ def test_the_bundled_weights_were_made_from_the_bundled_model():
     assert path.stat().st_size < 16.5e6
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
-    assert metadata["cfg_free"] == "true"
-    assert float(metadata["weight"]) == pytest.approx(weight, abs=1e-6)
-    assert float(metadata["equivalent_guidance"]) == pytest.approx(equivalent_guidance(weight), abs=1e-5)
-    assert metadata["method"] in METHODS
-    assert metadata["base"] == fingerprint(folder / "model.safetensors")
+    assert metadata["cfg_free"] == "true" and float(metadata["weight"]) == pytest.approx(weight, abs=1e-6)
+    assert float(metadata["equivalent_guidance"]) == pytest.approx(recipe.equivalent_guidance(weight), abs=1e-5)
+    assert metadata["method"] in recipe.METHODS and metadata["base"] == fingerprint(folder / "model.safetensors")
     lines = path.with_name(f"{name}.training.jsonl").read_text(encoding="utf-8").splitlines()
     header, *_, last = map(json.loads, lines)
-    assert header["initial_weights"] == metadata["base"]
-    assert last["step"] == int(metadata["steps"])
+    assert header["initial_weights"] == metadata["base"] and last["step"] == int(metadata["steps"])
 
 
 # --- Whole runs -------------------------------------------------------------------------------------------------------
 __all__ = ["tiny_disk"]
 
-INTERVALS = Intervals(log_steps=2, validation_steps=3, checkpoint_seconds=0.0, validates_first=True)
-
-
-OPTIONS = {"frames": 300, "validation_items": 4}
-
 
 @pytest.fixture
 def job(tmp_path: Path) -> GuidanceFreeRequest:
-    return GuidanceFreeRequest(
-        model="f5-mini",
-        manifest=str(toy_manifest(tmp_path)),
-        work=str(tmp_path / "work"),
-        weight=0.5,
-        steps=4,
-        folder=str(toy_model(tmp_path / "model")),
-        device="cpu",
-    )
+    speech, folder = toy_manifest(tmp_path), toy_model(tmp_path / "model")
+    places = {"manifest": str(speech), "folder": str(folder), "work": str(tmp_path / "work")}
+    return GuidanceFreeRequest(model="f5-mini", weight=0.5, steps=4, device="cpu", **places)
 
 
-def _run(
-    job: GuidanceFreeRequest,
-    recorder: Recorder | None = None,
-    corpus: CorpusOptions = CorpusOptions(),
-    **changes: object,
-) -> tuple[Trained, Recorder]:
+def _run(job: GuidanceFreeRequest, recorder: Recorder | None = None, corpus=CorpusOptions(), **changes: object):
     recorder = recorder or Recorder()
     changes = {name: str(value) if isinstance(value, Path) else value for name, value in changes.items()}
     request = replace(job, **changes)
-    options = replace(options_of(request), **OPTIONS)
-    return fine_tune(request, options, recorder, INTERVALS, corpus), recorder
+    options = replace(recipe.options_of(request), frames=300, validation_items=4)
+    return recipe.fine_tune(request, options, recorder, INTERVALS, corpus), recorder
 
 
 def _weights(path: str) -> dict[str, torch.Tensor]:
@@ -341,8 +292,7 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
     assert checkpoint == own_place("f5-mini") / WEIGHT_SETS / "w-0.50.safetensors"
-    assert tuned.steps == 4
-    assert set(tuned.validation) > {"gap"}
+    assert tuned.steps == 4 and set(tuned.validation) > {"gap"}
     with safe_open(tuned.checkpoint, framework="pt") as file:
         assert file.metadata()["cfg_free"] == "true"
     log = checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
@@ -361,8 +311,7 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
 
 
 def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest):
-    chosen = _evaluation_set(job)
-    _, recorder = _run(job, steps=1, validation=chosen)
+    _, recorder = _run(job, steps=1, validation=_evaluation_set(job))
     assert any(line.startswith("Validating on set.lst: 5 lines") for line in recorder.lines)
     rows = read_manifest(Path(job.work) / RECORDINGS)
     assert sum(row.held_out for row in rows) == 5
@@ -412,9 +361,7 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
         _run(job, work=work, resume=True)
 
 
-def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
-    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_without_a_manifest_a_teacher_speaks(job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     teachers: list[Hummer] = []
 
     def teacher() -> Hummer:
@@ -431,9 +378,7 @@ def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
     assert len(teachers) == 1, "what is there is used again, whatever its size"
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
-    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_loss_that_is_no_number_keeps_the_last_checkpoint(job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch):
     target = recipe.GuidanceFree._target
 
     def broken(self: recipe.GuidanceFree, *arguments: object) -> torch.Tensor:
@@ -444,8 +389,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     with pytest.raises(Diverged, match=r"step 2.*nan.*last good checkpoint"):
         _run(job)
     state = torch.load(Path(job.work) / CHECKPOINT, weights_only=True)
-    assert state["step"] == 1
-    assert all(value.isfinite().all() for value in state["state"]["model"].values())
+    assert state["step"] == 1 and all(value.isfinite().all() for value in state["state"]["model"].values())
     assert not (own_place("f5-mini") / WEIGHT_SETS).exists()
 
 
@@ -455,9 +399,7 @@ def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: Gu
         _run(job, work=tiny_disk / "work")
 
 
-def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
-    job: GuidanceFreeRequest, tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_disk_full_later_keeps_a_checkpoint(job: GuidanceFreeRequest, tiny_disk: Path, monkeypatch):
     monkeypatch.setattr(session.TrainingSession, "_require_space", lambda self: None)
     with pytest.raises(TrainingError, match="could not be written at step 1: the disk is full"):
         _run(job, work=tiny_disk / "work")
@@ -489,15 +431,11 @@ def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: Gu
     early = folder / "w-0.50-after-1-steps.safetensors"
     content = early.read_bytes()
     tuned, _ = _run(job, stages=(1, 3), times="uniform", resume=True)
-    assert sorted(path.name for path in folder.glob("*.safetensors")) == [
-        "w-0.50-after-1-steps.safetensors",
-        "w-0.50-after-3-steps.safetensors",
-        "w-0.50.safetensors",
-    ]
+    names = {path.stem for path in folder.glob("*.safetensors")}
+    assert names == {"w-0.50", "w-0.50-after-1-steps", "w-0.50-after-3-steps"}
     assert early.read_bytes() == content
     base = fingerprint(Path(job.folder) / "model.safetensors")
-    found = [(one.steps, one.stage) for one in find_weight_sets([folder], base)]
-    assert found == [(4, False), (1, True), (3, True)]
+    assert [(one.steps, one.stage) for one in find_weight_sets([folder], base)] == [(4, False), (1, True), (3, True)]
     (first, *_) = guidance_free.fitting(replace(known("f5-mini"), weight_sets=find_weight_sets([folder], base)), 0.5)
     assert first.path == tuned.checkpoint
     with safe_open(tuned.checkpoint, framework="pt") as file:

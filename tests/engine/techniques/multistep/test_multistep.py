@@ -26,14 +26,12 @@ from paretone.views.view import Task
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
 
+NAME = "order-of-convergence"
+
 
 def stepping(steps: int = 4, *others: UsedTechnique, **knobs: object) -> Setting:
     chosen = setting(steps).with_technique(UsedTechnique("multistep", Values(knobs)))
     return dataclasses.replace(chosen, techniques=(*chosen.techniques, *others))
-
-
-def model():
-    return load("small", "", "", "cpu", lambda text: None, lambda: None)
 
 
 def spoken(speech, chosen: Setting) -> tuple[np.ndarray, Measurements]:
@@ -42,26 +40,22 @@ def spoken(speech, chosen: Setting) -> tuple[np.ndarray, Measurements]:
 
 
 def test_flow_models_speak_with_it_with_as_many_evaluations_as_steps() -> None:
-    speech = model()
+    speech = load()
     plain, few = spoken(speech, setting(4))
     found, measured = spoken(speech, stepping(method="stork2"))
-    assert measured.evaluations == few.evaluations == 4
-    assert measured.ops_ratio == pytest.approx(1.0)
+    assert measured.evaluations == few.evaluations == 4 and measured.ops_ratio == pytest.approx(1.0)
     assert np.isfinite(found).all() and not np.array_equal(found, plain)
 
 
 def test_steps_are_counted_on_the_grid() -> None:
-    speech = model()
+    speech = load()
     chosen = stepping(start="midpoint")
     _, measured = spoken(speech, chosen)
-    assert measured.evaluations == 5
-    assert measured.ops_ratio == pytest.approx(5 / 4)
+    assert measured.evaluations == 5 and measured.ops_ratio == pytest.approx(5 / 4)
     plan = resolve(speech.info, chosen)
-    assert plan.evaluations == 5
-    assert plan.ops_ratio(OperationCounts(1.0, 1.0, 1.0, 3, 2)) == pytest.approx(5 / 4)
+    assert plan.evaluations == 5 and plan.ops_ratio(OperationCounts(1.0, 1.0, 1.0, 3, 2)) == pytest.approx(5 / 4)
     # Of four steps two are guided; the midpoint start adds an evaluation to the first of them.
-    interval = UsedTechnique("guidance_interval", Values(steps=2))
-    chosen = stepping(4, interval, start="midpoint")
+    chosen = stepping(4, UsedTechnique("guidance_interval", Values(steps=2)), start="midpoint")
     _, measured = spoken(speech, chosen)
     assert measured.evaluations == 5
     counts = speech.operations(scripted(speech, "One.", VOICE, chosen, prepared=False))
@@ -71,14 +65,11 @@ def test_steps_are_counted_on_the_grid() -> None:
     assert any("it is Euler's" in note for note in resolve(speech.info, stepping(1)).notes)
 
 
-def test_another_solver_is_refused() -> None:
+def test_another_solver_is_refused_and_noise_of_every_step_is_remarked_on() -> None:
     chosen = Setting("f5-mini", Values(solver="midpoint"), (UsedTechnique("multistep"),))
     assert "choose the Euler solver" in str(conflict(chosen, "multistep"))
     with pytest.raises(SettingError, match="do without Multistep solver"):
-        resolve(model().info, stepping(4, UsedTechnique("ditreducio")))
-
-
-def test_noise_of_every_step_is_remarked_on() -> None:
+        resolve(load().info, stepping(4, UsedTechnique("ditreducio")))
     knobs = checked(TECHNIQUE.knobs, {}, "it")
     said = multistep.remarks(checked(MEGA_OPTIONS, {}, "a model"), knobs)
     assert any("every step adds noise" in one for one in said)
@@ -87,12 +78,8 @@ def test_noise_of_every_step_is_remarked_on() -> None:
     assert len(few) == 1 and "further away than Euler" in few[0]
 
 
-NAME = "order-of-convergence"
-
-
 def task(**knobs: object) -> Task:
-    speech = load("small", "", "", "cpu", lambda text: None, lambda: None)
-    return Task(speech, Utterance("One.", VOICE), setting(4), Values(knobs), Observer())
+    return Task(load(), Utterance("One.", VOICE), setting(4), Values(knobs), Observer())
 
 
 def test_solvers_of_a_higher_order_come_nearer() -> None:

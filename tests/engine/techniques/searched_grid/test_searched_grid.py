@@ -28,16 +28,15 @@ from paretone.techniques import compatibility_of, conflict, foreseen, resolve
 from paretone.techniques.searched_grid import PlacedGrid, hooks, placed_for
 from paretone.techniques.searched_grid.hooks import Placed, placed_of
 from tests.engine.command_line import Console, Outcome
-from tests.engine.small_speech import VOICE, load, setting
+from tests.engine.small_speech import VOICE, setting
+from tests.engine.small_speech import load as model
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
 
 NAME = "searched_grid"
 TIMES = (0.0, 0.1, 0.3, 1.0)
-
-
-def model():
-    return load("small", "", "", "cpu", lambda text: None, lambda: None)
+Run = Callable[..., Outcome]
+SEARCH = ("--passes", 1, "--text", "One.", "--sway", 0, "--json", "--quiet")
 
 
 def placed(speech, times: tuple[float, ...] = TIMES, **options: object) -> PlacedGrid:
@@ -83,8 +82,7 @@ def test_without_a_fitting_grid_it_is_not_prepared() -> None:
     with pytest.raises(NotPrepared, match="search them first"):
         resolve(speech.info, using(None))
     assert resolve(speech.info, using(None, evaluations=6), prepared=False).options["steps"] == 6
-    other = dataclasses.replace(grid.compatibility, fingerprint="1" * 64)
-    strange = dataclasses.replace(grid, compatibility=other)
+    strange = dataclasses.replace(grid, compatibility=dataclasses.replace(grid.compatibility, fingerprint="1" * 64))
     with pytest.raises(ProfileError, match="checkpoint"):
         resolve(speech.info, using(strange), (strange,))
     with pytest.raises(ProfileError, match="has 3 evaluations, but 4 are set"):
@@ -101,21 +99,15 @@ def test_what_it_cannot_go_with_is_said() -> None:
     assert foreseen(Setting("f5-mini", Values(), (UsedTechnique(NAME),))).options["steps"] == 5
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_a_profile_keeps_it_and_damage_is_named_by_its_field() -> None:
+    speech = model()
+    for change, said in (
         ({"times": [0.0, 0.5, 1.0]}, "has 2 steps, but says that it belongs to 3"),
         ({"times": [0.0, "0.5", 0.7, 1.0]}, "must be a list of numbers"),
         ({"belonging": {}}, "grid.belonging lacks the field 'model'"),
-    ],
-)
-def test_damaged_files_are_named_by_their_field(change: dict, said: str) -> None:
-    with pytest.raises(ProfileError, match=said):
-        PlacedGrid.from_json({**placed(model()).to_json(), **change}, "grid")
-
-
-def test_a_profile_keeps_it() -> None:
-    speech = model()
+    ):
+        with pytest.raises(ProfileError, match=said):
+            PlacedGrid.from_json({**placed(speech).to_json(), **change}, "grid")
     info = dataclasses.replace(speech.info, id="f5-mini")
     belonging = dataclasses.replace(placed(speech).compatibility, model="f5-mini")
     grid = PlacedGrid(belonging, TIMES, origin="searched")
@@ -124,8 +116,7 @@ def test_a_profile_keeps_it() -> None:
     assert dataclasses.replace(grid, times=(0.0, 0.1, 0.4, 1.0)).fingerprint != grid.fingerprint
     profile = Profile.of(chosen, info, (grid,))
     read = Profile.from_json(profile.to_json())
-    assert read == profile and read.artefacts == (grid,)
-    assert read.setting.technique(NAME).knobs["evaluations"] == 3
+    assert read == profile and read.artefacts == (grid,) and read.setting.technique(NAME).knobs["evaluations"] == 3
     data = profile.to_json()
     data["setting"]["options"]["guidance"] = 0.5
     with pytest.raises(ProfileError, match=r"grid\.belonging\.sampling\.guidance is 2\.0"):
@@ -134,10 +125,6 @@ def test_a_profile_keeps_it() -> None:
     data["setting"]["techniques"][0]["knobs"]["evaluations"] = 4
     with pytest.raises(ProfileError, match=r"3 steps, but setting\.techniques says 4 evaluations"):
         Profile.from_json(data)
-
-
-Run = Callable[..., Outcome]
-SEARCH = ("--passes", 1, "--text", "One.", "--sway", 0, "--json", "--quiet")
 
 
 def loaded_small(model: str, **given: object) -> F5Speech:
@@ -174,20 +161,14 @@ def test_a_grid_is_searched_written_and_spoken_with(run: Run, tmp_path: Path) ->
     assert other.code and "guidance strength" in other.err and "Search again" in other.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--evaluations", 4), "give --grid or --profile"),
-        (("--evaluations", 4, 4, "--grid", "g.json"), "has a number twice"),
-        (("--evaluations", 13, "--grid", "g.json"), "Evaluations must lie between 2 and 12"),
-    ],
-)
-def test_what_is_refused(run: Run, arguments: tuple, said: str) -> None:
-    found = run("search-grid", *arguments)
-    assert found.code and said in found.err
-
-
-def test_files_that_are_no_grid_are_named(run: Run, tmp_path: Path) -> None:
+def test_what_is_refused_and_files_that_are_no_grid_are_named(run: Run, tmp_path: Path) -> None:
+    for arguments, said in (
+        ((4,), "give --grid or --profile"),
+        ((4, 4, "--grid", "g.json"), "has a number twice"),
+        ((13, "--grid", "g.json"), "Evaluations must lie between 2 and 12"),
+    ):
+        found = run("search-grid", "--evaluations", *arguments)
+        assert found.code and said in found.err
     path = tmp_path / "grid.json"
     for content, said in (("{", "it is not JSON"), ("{}", "lacks the field")):
         path.write_text(content)
@@ -210,14 +191,9 @@ def test_what_cannot_be_measured_is_no_number(run: Run, tmp_path: Path) -> None:
 
 def test_a_study_searches_a_grid_for_each_number_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    chosen = study(
-        sentences=["One sentence."],
-        calibration=["Another."],
-        grid=[
-            {"steps": {"steps": [2, 3], "spacing": ["uniform"]}},
-            {"searched_grid": {"evaluations": [2, 3], "passes": [1]}},
-        ],
-    )
+    steps = {"steps": {"steps": [2, 3], "spacing": ["uniform"]}}
+    grid = [steps, {"searched_grid": {"evaluations": [2, 3], "passes": [1]}}]
+    chosen = study(sentences=["One sentence."], calibration=["Another."], grid=grid)
     follower = Follower()
     assert finished(tmp_path / "s", chosen, follower) == FINISHED
     with Store(tmp_path / "s") as store:
@@ -237,13 +213,11 @@ def test_kinds_of_grids() -> None:
     def of(*techniques: UsedTechnique, model: str = "f5-mini", **options: object) -> Placed | None:
         return placed_of(Setting(model, Values(options), techniques))
 
-    assert of(steps=7) == Placed("EPSS", "Euler", 7)
-    assert of(steps=7, spacing="uniform") == Placed("sway −1", "Euler", 7)
+    assert of(steps=7) == Placed("EPSS", "Euler", 7) and of(steps=7, spacing="uniform") == Placed("sway −1", "Euler", 7)
     assert of(steps=7, spacing="uniform", sway=0.0) == Placed("even", "Euler", 7)
     naturalness = UsedTechnique("searched_grid", Values(objective="naturalness", search="coordinate"))
     assert of(naturalness) == Placed("searched (coordinate by naturalness)", "Euler", 5)
-    midpoint = UsedTechnique("multistep", Values(start="midpoint"))
-    found = of(midpoint, steps=4)
+    found = of(UsedTechnique("multistep", Values(start="midpoint")), steps=4)
     assert found is not None and found.evaluations == 5 and found.solver.startswith("Multistep solver (")
     assert of(UsedTechnique("precision")) is None, "more is decided"
     assert of(solver="midpoint") is None and of(model="lm-mini") is None

@@ -25,7 +25,9 @@ from paretone.techniques.searched_grid import searching as searching_module
 from paretone.techniques.searched_grid.searching import MANY, many_steps, search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, setting
-from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model
+from tests.engine.small_speech import load as model
+from tests.engine.techniques.ditreducio.observing import Recorder
+from tests.engine.techniques.searched_grid.test_searched_grid import NAME
 from tests.workload import workload
 
 UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
@@ -49,24 +51,6 @@ def still(chosen: Setting) -> Setting:
     return dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
 
 
-class Following(Observer):
-    """Keeps what it hears; cancels after some checks."""
-
-    def __init__(self, checks: int = 10**9) -> None:
-        self.checks, self.done, self.said = checks, [], []
-
-    def check(self) -> None:
-        self.checks -= 1
-        if self.checks < 0:
-            raise Cancelled
-
-    def progress(self, done: int, total: int) -> None:
-        self.done.append((done, total))
-
-    def status(self, text: str) -> None:
-        self.said.append(text)
-
-
 @pytest.mark.parametrize("method", workload(METHODS, METHODS[:1]))
 def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     flow = AnalyticFlow()
@@ -84,15 +68,15 @@ def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
 
 
 def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch, said, read = Following(), model(), []
+    watch, said, read = Recorder(), model(), []
     script = said.script
     monkeypatch.setattr(said, "script", lambda text, *more: (read.append(text), script(text, *more))[1])
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1), watch)
     assert found.trials > 2 and read == ["One.", "One."], "once for many steps, and once for all trials"
     assert found.best.value <= min(one.trial.value for one in found.starts)
-    done, total = zip(*watch.done, strict=True)
+    done, total = zip(*watch.progressed, strict=True)
     assert list(done) == sorted(done) and done[-1] == total[-1]
-    assert watch.said[0] == f"Speaking with {MANY} steps" and watch.said[-1] == "Pass 1, time 1 of 1"
+    assert watch.statuses[0] == f"Speaking with {MANY} steps" and watch.statuses[-1] == "Pass 1, time 1 of 1"
     assert total[0] <= MANY + 2 * (found.trials + 1)
 
 
@@ -100,14 +84,13 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations(monkeypatch: p
 def test_it_stops_within_a_step_and_noise_has_no_end_point() -> None:
     flow = AnalyticFlow()
     with pytest.raises(Cancelled):
-        search_grid(flow, UTTERANCES, searching(), Following(checks=MANY + 9))
+        search_grid(flow, UTTERANCES, searching(), Recorder(MANY + 10))
     assert flow.evaluations <= MANY + 10
     overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
     flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
     with pytest.raises(SettingError, match="set Overshoot to 0"):
         search_grid(flow, UTTERANCES, searching(), Observer())
-    found = search_grid(flow, UTTERANCES, still(searching()), Observer())
-    assert found.grid.compatibility.sampling["overshoot"] == 0.0
+    assert search_grid(flow, UTTERANCES, still(searching()), Observer()).grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
@@ -115,7 +98,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     expected = search_grid(whole, UTTERANCES, searching(), Observer())
     first, second = AnalyticFlow(), AnalyticFlow()
     with pytest.raises(Cancelled):
-        search_grid(first, UTTERANCES, searching(), Following(checks=whole.evaluations // 2))
+        search_grid(first, UTTERANCES, searching(), Recorder(whole.evaluations // 2))
     (journal,) = (data / "grid-searches").glob("*.jsonl")
     with journal.open("a") as file:
         file.write("[[0.0, 0.5")
@@ -130,8 +113,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
 # --- Judges -----------------------------------------------------------------------------------------------------------
 def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     """The small model says noise: its pitch range is nothing, whatever the grid, so that the distance decides."""
-    chosen = searching(2, passes=1, objective="pitch_range")
-    found = search_grid(model(), UTTERANCES[:1], chosen, Observer())
+    found = search_grid(model(), UTTERANCES[:1], searching(2, passes=1, objective="pitch_range"), Observer())
     assert len(found.best.value) == 2 and found.unit.startswith("Pitch range")
     assert found.best.value <= min(one.trial.value for one in found.starts)
     assert figure_of((-0.2, 0.1), "pitch_range") == 0.2 and figure_of((0.3,), "distance") == 0.3
@@ -142,7 +124,7 @@ def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
 def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None:
     """The small model has no voice, hence no pitch that could differ: the distance decides then."""
     said = model()
-    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective=name), Following())
+    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective=name), Recorder())
     value, apart = found.best.value
     assert found.unit.endswith(f"to what {MANY} steps say")
     assert found.best.value <= min(one.trial.value for one in found.starts) and apart > 0
@@ -167,10 +149,10 @@ def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPat
         return speak(script, *more)
 
     monkeypatch.setattr(said, "speak", heard)
-    watch = Following()
+    watch = Recorder()
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
     assert spoken == [0, 1] * found.trials
-    assert watch.done[-1][0] == watch.done[-1][1] and found.unit == "Diversity (nat. log)"
+    assert watch.progressed[-1][0] == watch.progressed[-1][1] and found.unit == "Diversity (nat. log)"
     assert figure_of((-0.05, 0.1), "diversity") == 0.05, "more is better"
 
 

@@ -19,16 +19,9 @@ from paretone.errors import Cancelled, SettingError, StudyError
 from paretone.measure.evaluation import judges
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
+from paretone.models.files import layer_importance
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.layer_importance import (
-    COSINE,
-    DIVERGENCE,
-    FILE,
-    WORD_ERROR,
-    ImportanceRecord,
-    LayerImportance,
-    read_record,
-)
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, ImportanceRecord, read_record
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
 from paretone.paths import own_place
@@ -55,6 +48,9 @@ from tests.workload import only_in_full
 pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 
 UTTERANCES = tuple(map(Utterance, ("Rice is good.", "The box was thrown."), voices("lm-mini")))
+TEXTS = ["Rice.", "The box was thrown."]
+VALUES = (7.0, 8.0, 9.0), (3.0, 1.0, 2.0), (0.3, 0.1, 0.2)
+EARLIER = tuple(map(layer_importance.LayerImportance, (WORD_ERROR, DIVERGENCE, COSINE), VALUES))
 
 
 @pytest.fixture
@@ -86,18 +82,14 @@ def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) 
 
 
 @only_in_full("speech")
-def test_word_errors_without_each_layer_come_with_their_run_aways(
-    model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_word_errors_without_each_layer_come_with_their_run_aways(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("pocketsphinx")
     # As of a model whose speech has no known length.
     ask = LmMiniSpeech._request
     monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
-    record = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), Observer())
-    measure = record.deciding
+    measure = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), Observer()).deciding
     # It says noise, and never ends by itself: with a layer less as well.
-    assert measure.run_away == (len(UTTERANCES),) * LAYERS
-    assert measure.baseline > 0.3 and min(measure.values) > 0.3
+    assert measure.run_away == (len(UTTERANCES),) * LAYERS and measure.baseline > 0.3 and min(measure.values) > 0.3
 
 
 def test_it_can_be_cancelled(model: LmMiniSpeech) -> None:
@@ -119,14 +111,12 @@ def test_the_command_keeps_the_record_where_the_engine_looks(
     data = json.loads(capsys.readouterr().out)
     model = load(root)
     record = read_record([Path(data["path"]).parent], model.info.fingerprint)
-    assert Path(data["path"]).name == FILE
-    assert record is not None and list(record.retained(2)) == data["retained"]
+    assert Path(data["path"]).name == FILE and record is not None and list(record.retained(2)) == data["retained"]
     assert model.info.layer_order == record.order
 
 
 def test_the_figures_are_means_over_utterances() -> None:
-    each = np.array([[1.0, 0.0], [3.0, 0.5]])
-    found = bootstrapped(DIVERGENCE, each)
+    found = bootstrapped(DIVERGENCE, np.array([[1.0, 0.0], [3.0, 0.5]]))
     assert found.values == (2.0, 0.25) and found.utterances == 2
     assert found.low == (1.0, 0.0) and found.high == (3.0, 0.5)
     found = bootstrapped(WORD_ERROR, np.array([[1.0], [0.0]]), np.array([3, 9]), baseline=0.1)
@@ -134,19 +124,8 @@ def test_the_figures_are_means_over_utterances() -> None:
     noise = np.random.default_rng(1).normal(0, 1, (12, 3))
     found = bootstrapped(DIVERGENCE, noise * [0.01, 1, 1] + [10, 0, 0])
     assert found.ranks == ((0, 0), (1, 2), (1, 2)), "a clear ranking is certain, and a tie is not"
-
-
-def test_equal_layers_share_their_ranks() -> None:
     found = bootstrapped(WORD_ERROR, np.tile([0.8, 0.0, 0.0, 0.0], (5, 1)), np.full(5, 9))
     assert found.ranks == ((0, 0), (1, 3), (1, 3), (1, 3))
-
-
-TEXTS = ["Rice.", "The box was thrown."]
-EARLIER = (
-    LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
-    LayerImportance(DIVERGENCE, (3.0, 1.0, 2.0)),
-    LayerImportance(COSINE, (0.3, 0.1, 0.2)),
-)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -182,27 +161,16 @@ def results(whole: Path, tmp_path: Path) -> Path:
     return shutil.copytree(whole, tmp_path / "s")
 
 
-def record(checkpoint: str, *measures: LayerImportance) -> ImportanceRecord:
+def record(checkpoint: str, *measures: layer_importance.LayerImportance) -> ImportanceRecord:
     return ImportanceRecord("lm-mini", checkpoint, LAYERS, measures or EARLIER, seed=5, notes=("Earlier.",))
 
 
 def definition(root: Path, **changes: object) -> dict[str, object]:
-    return {
-        "title": "Layers",
-        "model": "lm-mini",
-        "folder": str(root),
-        "device": "cpu",
-        "sentences": TEXTS,
-        "judges": ["ear"],
-        "leave_one_layer_out": True,
-        "layers": LAYERS,
-        "options": {"speed": 2.0},
-        **changes,
-    }
+    of = {"title": "Layers", "model": "lm-mini", "folder": str(root), "device": "cpu", "options": {"speed": 2.0}}
+    return of | {"sentences": TEXTS, "judges": ["ear"], "leave_one_layer_out": True, "layers": LAYERS} | changes
 
 
 def ran(chosen: Study, store: Store, follower: Follower | None = None) -> str:
-    """End of a study."""
     executor = LocalExecutor(speaking.load, speaking.load(Path(chosen.folder)))
     return run(chosen, store, executor, follower or Follower())
 
@@ -232,8 +200,7 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, re
     assert (state, adopted.result.path) == (FINISHED, str(path))
     assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
     kept = read_record([path.parent], found.checkpoint)
-    assert kept == adopted.result.record
-    assert kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
+    assert kept == adopted.result.record and kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
     assert (kept.measure(DIVERGENCE), kept.measure(COSINE)) == EARLIER[1:]
     assert kept.notes == ("Earlier.", "Word errors measured by the study “Layers”.")
     assert (root / FILE).read_bytes() == before, "what came with the model stays as it is"
@@ -275,8 +242,7 @@ def test_a_damaged_or_another_models_record_is_named(root: Path, results: Path) 
 
     state, adopted, _ = performed(results, parse(definition(root)), between=damage)
     assert state == FINISHED
-    assert adopted.result is None
-    assert f"{path} is not a measurement of layers" in adopted.sentence
+    assert adopted.result is None and f"{path} is not a measurement of layers" in adopted.sentence
     record("another").write(path)
     before = path.read_bytes()
     _, adopted, _ = performed(results, parse(definition(root)))
@@ -310,8 +276,7 @@ def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: 
     file, path = tmp_path / "layers.toml", own_place("lm-mini") / FILE
     file.write_text(to_toml(definition(root, sentences=TEXTS[:1])), encoding="utf-8")
     assert cli.main(["study", "run", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert f"Merged the word error rates without each layer into {path}" in said
+    assert f"Merged the word error rates without each layer into {path}" in capsys.readouterr().out
     assert cli.main(["study", "run", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["layers"] == str(path)
     with Store(tmp_path / "layers.study", read_only=True) as store:

@@ -20,13 +20,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.studies.definition import parse
 from paretone.techniques import problem, resolve, spade
-from paretone.techniques.spade.training import (
-    composite_loss,
-    embedding_loss,
-    latent_loss,
-    skewed_divergence,
-    target_layers,
-)
+from paretone.techniques.spade import training
 from paretone.training.token_recipe import Seen, divergence
 from paretone.views.figure import Bars
 from tests.engine.small_language import write_model, write_student
@@ -34,7 +28,6 @@ from tests.engine.speaking import load, view, write_all
 from tests.workload import workload
 
 DEPTH = 6
-TEXT = "Rice is good."
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +47,8 @@ def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -
     assert partly.retained == recovered.retained == resolve(model.info, stage(spade.NONE)).layers
     assert 0 < partly.minutes < recovered.minutes and recovered.recovered and not partly.recovered
     assert problem(model.info, chosen) is None
-    cycles = [
-        cycle
-        for _, decoding in model.decodings(scripted(model, TEXT, voice("", "lm-mini"), chosen))
-        for cycle in decoding
-    ]
+    script = scripted(model, "Rice is good.", voice("", "lm-mini"), chosen)
+    cycles = [cycle for _, decoding in model.decodings(script) for cycle in decoding]
     tokens = [token for cycle in cycles for token in cycle.tokens]
     assert 0.4 < len(tokens) / model.info.token_rate < 5
     if recovery != spade.NONE:  # Pruned, speech seldom ends by itself.
@@ -78,11 +68,11 @@ def test_the_skewed_divergence_has_the_gradient_of_the_divergence_itself() -> No
     entropy = -(wanted.softmax(-1) * wanted.log_softmax(-1)).sum(-1).mean()
     for constant in (0.0, float(entropy)):
         found = seen(1).logits.requires_grad_()
-        (skewed_divergence(found, wanted) - constant).backward()
+        (training.skewed_divergence(found, wanted) - constant).backward()
         gradients.append(found.grad)
     assert torch.equal(*gradients)
     # Without skew it is the divergence plus the teacher's entropy.
-    plain = skewed_divergence(seen(1).logits, wanted, skew=0.0)
+    plain = training.skewed_divergence(seen(1).logits, wanted, skew=0.0)
     assert float(plain) == pytest.approx(float(divergence(seen(1).logits, wanted) + entropy), abs=1e-5)
 
 
@@ -90,16 +80,18 @@ def test_losses_are_relative_and_leave_padding_out() -> None:
     student, teacher = seen(0), seen(1)
     heard = torch.ones(2, 5, dtype=torch.bool)
     heard[1, 3:] = False
-    whole = latent_loss(student, teacher, (0, 1), heard), embedding_loss(student, teacher, heard)
+    whole = training.latent_loss(student, teacher, (0, 1), heard), training.embedding_loss(student, teacher, heard)
     for one in (*student.outputs.values(), student.embedded):
         one[1, 3:] = 1000
-    assert (latent_loss(student, teacher, (0, 1), heard), embedding_loss(student, teacher, heard)) == whole
-    before = latent_loss(student, teacher, (0, 1), relative=True)
+    assert training.latent_loss(student, teacher, (0, 1), heard) == whole[0]
+    assert training.embedding_loss(student, teacher, heard) == whole[1]
+    before = training.latent_loss(student, teacher, (0, 1), relative=True)
     for one in (*student.outputs.values(), *teacher.outputs.values()):
         one.mul_(30)
-    assert float(latent_loss(student, teacher, (0, 1), relative=True)) == pytest.approx(float(before), rel=1e-5)
-    assert float(latent_loss(student, teacher, (0, 1))) > 100 * float(before)
-    terms = composite_loss(student, teacher, torch.arange(7), (0, 1))
+    after = training.latent_loss(student, teacher, (0, 1), relative=True)
+    assert float(after) == pytest.approx(float(before), rel=1e-5)
+    assert float(training.latent_loss(student, teacher, (0, 1))) > 100 * float(before)
+    terms = training.composite_loss(student, teacher, torch.arange(7), (0, 1))
     named = terms.named()
     others = sum(value for name, value in named.items() if name != "cross_entropy")
     assert float(terms.total(1.0)) == pytest.approx(named["cross_entropy"])
@@ -108,11 +100,12 @@ def test_losses_are_relative_and_leave_padding_out() -> None:
 
 def test_the_loss_is_the_papers_formula_under_every_choice() -> None:
     student, teacher = seen(0), seen(1)
-    own = composite_loss(student, student, torch.zeros(7, dtype=torch.long), (0, 1))
+    own = training.composite_loss(student, student, torch.zeros(7, dtype=torch.long), (0, 1))
     assert float(own.latent) == float(own.attention) == float(own.embedding) == 0
-    assert target_layers((0, 3, 4), 8) == (2, 3, 7) and target_layers((0, 3, 4), 8, original=True) == (0, 3, 4)
+    assert training.target_layers((0, 3, 4), 8) == (2, 3, 7)
+    assert training.target_layers((0, 3, 4), 8, original=True) == (0, 3, 4)
     labels, alpha, skew, scale = torch.arange(7), 0.4, 0.3, 8.0
-    terms = composite_loss(student, teacher, labels, (1, 1), skew=skew)
+    terms = training.composite_loss(student, teacher, labels, (1, 1), skew=skew)
     wanted, found = (one.logits.double().softmax(-1) for one in (teacher, student))
     hard = -student.logits.double().log_softmax(-1)[labels, labels].mean()
     logits = -(wanted * (skew * wanted + (1 - skew) * found).log()).sum(-1).mean()
@@ -140,8 +133,7 @@ def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
     assert peak.name == "process" and min(peak.y) > 50, "MiB of an interpreter with torch"
     assert "layers that are loaded here but not run are subtracted" in figure.caption
     assert memory.x == time.x == (1.0, 2.0, 3.0)
-    own = language_model.own.tokens
-    config = own.transformer.config
+    config = language_model.own.tokens.transformer.config
     # Four projections of attention, three of the feed-forward part, two norms.
     layer = 4 * (4 * 16 * 16 + 3 * 16 * 24 + 2 * 16)
     tokens = int(time.notes[2].split()[0])
@@ -167,8 +159,7 @@ def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSp
     errors, divergence, _ = figure.panels
     assert isinstance(errors, Bars)
     assert errors.series[0].values == (300.0, 100.0, 200.0), "in per cent"
-    assert divergence.series[0].low == ends[0]
-    assert divergence.series[0].notes[1] == "rank 1 to 3"
+    assert divergence.series[0].low == ends[0] and divergence.series[0].notes[1] == "rank 1 to 3"
     assert "the most important layers are 0, 2, 1" in figure.caption
 
 

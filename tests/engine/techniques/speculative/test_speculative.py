@@ -25,6 +25,9 @@ from tests.engine.models.small_causal import LLAMA
 from tests.engine.speaking import view
 from tests.workload import workload
 
+FOLDER = entry("lm-mini").folder
+LAYERS = LmMiniFolder(FOLDER).config().layers
+
 
 def test_it_is_exact_by_default() -> None:
     assert technique(NAME) is TECHNIQUE and TECHNIQUE.families == ("language",)
@@ -38,21 +41,13 @@ def test_it_is_exact_by_default() -> None:
 
 def test_the_published_tolerance_is_a_labelled_choice() -> None:
     knobs = defaults(TECHNIQUE.knobs).replace(tolerance=0.4)
-    assert knobs["tolerated"] == "guarded"
-    assert "β = 0.4 is relaxed: speech may drift" in TECHNIQUE.describe(knobs)
+    assert knobs["tolerated"] == "guarded" and "β = 0.4 is relaxed: speech may drift" in TECHNIQUE.describe(knobs)
     assert TECHNIQUE.describe(knobs.replace(tolerated="published")).endswith("it applies to every id, as published")
     exact = knobs.replace(tolerance=0.0)
     assert TECHNIQUE.describe(exact.replace(tolerated="published")) == TECHNIQUE.describe(exact)
-
-
-@pytest.mark.parametrize(("knob", "value"), [("tolerance", 1.5), ("draft", "none")])
-def test_values_out_of_range(knob: str, value: object) -> None:
-    with pytest.raises(SettingError):
-        knobs_of(UsedTechnique(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))
-
-
-FOLDER = entry("lm-mini").folder
-LAYERS = LmMiniFolder(FOLDER).config().layers
+    for wrong in ({"tolerance": 1.5}, {"draft": "none"}):
+        with pytest.raises(SettingError):
+            knobs_of(UsedTechnique(NAME, defaults(TECHNIQUE.knobs).replace(**wrong)))
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +60,10 @@ def test_all_that_ships_belongs_to_the_model_that_ships(found: LanguageWeights) 
     (of_layers,), (on_features,) = found.drafts, found.feature_drafts
     assert of_layers.retained == of_layers.trained == (0, 1) and of_layers.head
     assert on_features.reads == (2, LAYERS // 2)
-    assert len(found.students) == 2
-    assert sorted(found.layer_order) == list(range(LAYERS))
+    assert len(found.students) == 2 and sorted(found.layer_order) == list(range(LAYERS))
 
 
-def test_the_sweep_has_every_tolerance_and_every_length(
-    language_model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch):
     tolerances = workload(TOLERANCES, (0.0, 0.2))
     monkeypatch.setattr(sweep, "TOLERANCES", tolerances)
     figure = view(language_model, "speculation", sentences=1, longest=2, tolerance=0.2)
@@ -117,12 +109,10 @@ def test_speed_ups_are_paired_by_sentence() -> None:
 def test_released_sizes_are_measured_with_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_bench, "LENGTHS", (6,))
     monkeypatch.setattr(random_bench, "ACCEPTANCES", (0.4, 0.9))
-    report = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), rounds=1)
-    plain, *rows = report.rows
+    plain, *rows = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), rounds=1).rows
     assert plain["ms per token"] > 0 and len(rows) == 2 + 3
     for row in rows:
-        assert row["predicted"] == pytest.approx(row["speed-up"] / row["of predicted"])
-        assert row["v"] > 0 < row["c"]
+        assert row["predicted"] == pytest.approx(row["speed-up"] / row["of predicted"]) and row["v"] > 0 < row["c"]
     by_way = {row["way"]: row for row in rows}
     few, many = (by_way[f"draft on features, K = 6, α = {one}"]["E"] for one in (0.4, 0.9))
     assert 1 <= few < many <= 7, "as many are accepted as asked for"

@@ -30,16 +30,9 @@ from paretone.techniques.token_groups.groups import GroupHeard, Groups, HearGrou
 from tests.engine.command_line import Console
 from tests.engine.small_language import CODES
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
+from tests.engine.techniques.ditreducio.observing import Recorder
 
-
-class Watching(Observer):
-    """An observer of a preparation."""
-
-    def __init__(self) -> None:
-        self.told: list[float] = []
-
-    def progress(self, done: int, total: int) -> None:
-        self.told.append(done / total)
+FIXED = {"adaptive": False, "verification": "token"}
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +45,17 @@ def grouping(**knobs: object) -> UsedTechnique:
 
 
 def found(model: LmMiniSpeech, chosen: Setting) -> Groups:
-    return preparer(NAME)(model, (), chosen, Watching())
+    return preparer(NAME)(model, (), chosen, Recorder())
 
 
 def with_groups(model: LmMiniSpeech, chosen: Setting) -> tuple[Setting, Groups]:
     """``chosen`` with the groups that its knobs give."""
-    groups, used = found(model, chosen), chosen.technique(NAME)
-    assert used is not None
-    return chosen.with_technique(replace(used, artefact=groups.fingerprint)), groups
+    groups = found(model, chosen)
+    return chosen.with_technique(replace(chosen.technique(NAME), artefact=groups.fingerprint)), groups
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, *groups: Groups) -> Synthesis:
     return synthesise(model, TEXT, voice("", "lm-mini"), chosen, groups)
-
-
-FIXED = {"adaptive": False, "verification": "token"}
 
 
 def test_more_drafts_are_accepted(model: LmMiniSpeech) -> None:
@@ -82,9 +71,7 @@ def test_more_drafts_are_accepted(model: LmMiniSpeech) -> None:
 
 def cycles(synthesis: Synthesis) -> list[tuple[object, ...]]:
     """What each cycle drafted and committed."""
-    trace = synthesis.trace.decoding
-    assert trace is not None
-    return [(one.drafted, one.tokens, one.outcome) for one in trace.cycles]
+    return [(one.drafted, one.tokens, one.outcome) for one in synthesis.trace.decoding.cycles]
 
 
 def test_groups_hold_what_is_similar(model: LmMiniSpeech) -> None:
@@ -99,18 +86,16 @@ def test_groups_hold_what_is_similar(model: LmMiniSpeech) -> None:
     assert sum(size * count for size, count in groups.sizes.items()) >= CODES
     larger = found(model, setting(grouping(cosine=0.2, largest=4, smallest=4)))
     assert {len(one) for one in larger.members} <= {4} and len(larger.members) < len(groups.members)
-    embedded = found(model, setting(grouping(cosine=0.2, largest=4, space="embeddings")))
-    assert embedded.members != groups.members
+    assert found(model, setting(grouping(cosine=0.2, largest=4, space="embeddings"))).members != groups.members
 
 
 def test_equal_rows_are_one_group_and_a_row_is_in_its_own() -> None:
     rows = torch.nn.functional.normalize(torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), dim=-1)
-    watching = Watching()
+    watching = Recorder()
     around = neighbourhoods(rows, 2, watching)
-    assert around.ids[:, 0].tolist() == [0, 1, 2, 3]
-    assert all(len(one) == 2 for one in around.groups(0.9, 2))
+    assert around.ids[:, 0].tolist() == [0, 1, 2, 3] and all(len(one) == 2 for one in around.groups(0.9, 2))
     assert neighbourhoods(rows, 9, watching).groups(0.9, 2) == ((0, 1, 2),)
-    assert watching.told[-1] == 1
+    assert watching.progressed[-1][0] == watching.progressed[-1][1]
 
 
 def test_groups_follow_the_students_tables(model: LmMiniSpeech) -> None:
@@ -139,8 +124,7 @@ def test_what_it_needs_and_what_it_excludes(model: LmMiniSpeech) -> None:
 def test_artefact_as_json(model: LmMiniSpeech) -> None:
     groups = found(model, setting(grouping()))
     data = json.loads(json.dumps(groups.to_json()))
-    assert Groups.from_json(data) == groups
-    assert Groups.from_json(data).fingerprint == groups.fingerprint
+    assert Groups.from_json(data) == groups and Groups.from_json(data).fingerprint == groups.fingerprint
     assert replace(groups, cosine=0.11).fingerprint == groups.fingerprint, "equal groups act alike"
     assert replace(groups, members=groups.members[1:]).fingerprint != groups.fingerprint
     for field, value, said in (
@@ -181,14 +165,12 @@ def test_members_are_heard_one_after_another(model: LmMiniSpeech) -> None:
         sound(CODES)
 
 
-# --- On the command line ----------------------------------------------------------------------------------------------
 def test_from_the_command_line(paretone: Console, tmp_path: Path) -> None:
     out, audio, profile = tmp_path / "groups.json", tmp_path / "group.wav", tmp_path / "profile.json"
     data = paretone.data("group-tokens", "--cosine", "0.1", "--out", out, "--audio", audio, "--group", "2", "--json")
     groups = Groups.from_json(json.loads(out.read_text()))
     assert data["fingerprint"] == groups.fingerprint and data["groups"] == len(groups.members)
-    assert tuple(data["members"]) == groups.by_size[1]
-    assert soundfile.info(audio).duration > data["starts"][-1]
+    assert tuple(data["members"]) == groups.by_size[1] and soundfile.info(audio).duration > data["starts"][-1]
     speech = tmp_path / "speech.wav"
     speak = ("speak", "--model", "lm-mini", "--text", TEXT, "--speed", "2", "--out", speech, "--json")
     accepted = ("--technique", "speculative:adaptive=false", "--groups", out)

@@ -43,17 +43,8 @@ def used(**knobs: object) -> UsedTechnique:
 
 
 def found(model: LmMiniSpeech, speed_up: float, bits: str = "int8") -> Measured:
-    return Measured(
-        current_machine(),
-        model.info.fingerprint,
-        bits,
-        32 if bits == "int4" else 0,
-        speed_up,
-        speed_up - 0.05,
-        speed_up + 0.05,
-        0.02,
-        0.003,
-    )
+    machine, group, within = current_machine(), 32 if bits == "int4" else 0, (speed_up - 0.05, speed_up + 0.05)
+    return Measured(machine, model.info.fingerprint, bits, group, speed_up, *within, 0.02, 0.003)
 
 
 def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +64,7 @@ def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.M
     assert any("by 0.003 nats" in one for one in resolve(model.info, setting(used())).notes)
 
 
-def test_without_a_gain_it_is_refused_with_what_was_measured(
-    model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_gain_it_is_refused_with_what_was_measured(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measuring_module, "measure", lambda *given: found(model, 0.8))
     with pytest.raises(SettingError, match=r"took 1\.25 times as long \(1\.18 to 1\.33\) on this device"):
         spoken(model, setting(used()))
@@ -129,9 +118,8 @@ def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: py
     record = Record.of("lm-mini").with_measured(found(model, 1.4))
     assert Record.of("lm-mini") == record
     other = record.with_measured(found(model, 1.6, "int4"))
-    assert (
-        len(other.measured) == 2 and other.find(current_machine(), model.info.fingerprint, "int4", 32).speed_up == 1.6
-    )
+    of = current_machine(), model.info.fingerprint
+    assert len(other.measured) == 2 and other.find(*of, "int4", 32).speed_up == 1.6
     assert other.find("another machine", model.info.fingerprint, "int8", 32) is None
     for content in ("{", json.dumps({"schema": 1, "measured": [{}]})):
         record.path.write_text(content)
