@@ -83,12 +83,7 @@ def general(value: float, digits: int = 6) -> str:
     return displayed(f"{value:.{digits}g}")
 
 
-def grouped(number: float) -> str:
-    """A whole number in groups of three digits, see :mod:`paretone.wording`."""
-    return wording.grouped(number)
-
-
-counted = wording.counted
+grouped, counted = wording.grouped, wording.counted
 
 
 def rough_duration(seconds: float, tenths: bool = True) -> str:

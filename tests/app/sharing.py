@@ -69,7 +69,7 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.selection.model_changed.emit()  # Cards and rows that stayed in sight go.
     window.workspaces.default_layout()
     window.workspaces.switch(window.workspaces.there[0])
-    window.notices.clear()
+    window.notices.banner.clear()
     after = found(window, panels)
     assert after[:-1] == before[:-1]
     new, gone = after.widgets - before.widgets, before.widgets - after.widgets

@@ -604,7 +604,7 @@ def arranged(
     for width, height in sizes:
         window.resize(width, height)
         window.workspaces.default_layout()
-        window.notices.clear()
+        window.notices.banner.clear()
         for scheme in schemes:
             window.theme.apply(scheme)
             for workspace in window.workspaces.there:
@@ -717,7 +717,7 @@ async def take_for_guides(window: MainWindow, folder: Path, names: Collection[st
         try:
             async with one.shown(window) as widget:
                 window.theme.apply(one.scheme)
-                window.notices.clear()
+                window.notices.banner.clear()
                 await settled(window)
                 require_content(widget)
                 save(widget, folder / f"{one.name}.webp")

@@ -50,12 +50,8 @@ class Looping:
         if ends[0] < ends[1]:
             self.put((ends[0], ends[1]))
 
-    def forget(self) -> None:
-        self.put(None)
-        self.last = None
-
-    def recall(self, part: Part | None, last: Part | None) -> None:
-        """Restore the loop and last loop of a sound that is back in the player."""
+    def recall(self, part: Part | None = None, last: Part | None = None) -> None:
+        """Restore the loop and last loop of a sound that is back in the player; by default forget both."""
         self.put(part)
         self.last = last
 
@@ -196,7 +192,7 @@ class Deck(QObject):
         kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self.heard))
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],
-            self._player_gains(),
+            [self.gain_of(lane) for lane, _ in loaded],
             aligned=[self._aligned[lane] for lane, _ in loaded],
             choice=self._index(self.heard) or 0,
             keep_place=kept,
@@ -239,16 +235,13 @@ class Deck(QObject):
             return self.gain_of(sound.part_of[0])
         return sound.gain if self._matching else sound.headroom
 
-    def _player_gains(self) -> list[float]:
-        return [self.gain_of(lane) for lane, _ in self.loaded]
-
     def set_matching(self, matching: bool) -> None:
         """Whether to make all takes equally loud."""
         self._matching = matching
         if self.row and not self.lent:
             self.player.set_gains([self._gain_of(one) for one in self.row])
         elif not self._load_pending and not self.lent:
-            self.player.set_gains(self._player_gains())
+            self.player.set_gains([self.gain_of(lane) for lane, _ in self.loaded])
         self.changed.emit()
 
     # --- Lending -----------------------------------------------------------------------------------------------------
@@ -358,7 +351,7 @@ class Deck(QObject):
     def _leave_takes(self) -> None:
         if self.loaded:
             self._left, self._loop_left = self.loaded, (self._looping.part, self._looping.last)
-        self._looping.forget()
+        self._looping.recall()
         self._play_wanted = False
         self.loaded, self.row, self._at, self._envelope = (), (), 0, None
 

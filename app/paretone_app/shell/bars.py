@@ -241,12 +241,9 @@ class StatusLine(QObject):
         self._progress.setRange(0, 1)
         self._progress.setValue(0)
         self._time_left.clear()
-        self._show_busy()
+        self._progress.setVisible(bool(self._jobs.running))
 
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         self.say(f"{job.kind.value}: {outcome.value}")
         self._time_left.clear()
-        self._show_busy()
-
-    def _show_busy(self) -> None:
         self._progress.setVisible(bool(self._jobs.running))

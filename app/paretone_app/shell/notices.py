@@ -76,9 +76,6 @@ class Notices(QObject):
         else:
             self.banner.pass_by()
 
-    def clear(self) -> None:
-        self.banner.clear()
-
     def ask(
         self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = WARNING
     ) -> None:

@@ -216,15 +216,13 @@ class MainWindow(QMainWindow):
         self.header.show_figures(current.figures)
         self.setWindowTitle(f"{current.title} · Paretone")
 
-    @property
-    def _feet(self) -> tuple[QWidget, ...]:
-        return bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
-
     def _go_on(self, backwards: bool = False) -> None:
         """Go to a waiting message, or to the next part of the window."""
-        heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
+        heads, feet = (
+            bars_of(self, area) for area in (Qt.ToolBarArea.TopToolBarArea, Qt.ToolBarArea.BottomToolBarArea)
+        )
         banner = self.notices.banner
-        self.regions.go_on([banner, *heads, self.rail, *self.workspaces.parts, *self._feet], banner, backwards)
+        self.regions.go_on([banner, *heads, self.rail, *self.workspaces.parts, *feet], banner, backwards)
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -288,7 +286,8 @@ class MainWindow(QMainWindow):
         else:
             self._follow_theme()
             self.workspaces.shown.keep_sides()
-            regions.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
+            feet = bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
+            regions.follow([self.rail, self.header, *self.workspaces.reading_order, *feet])
             self.is_built = True
             focus = self.focusWidget()
             if focus is None or self.header.isAncestorOf(focus):

@@ -65,8 +65,8 @@ class Gallery(QWidget):
         self.setAutoFillBackground(False)
         area.setFixedWidth(_WIDTH + 2 * self.fontMetrics().height())
         right = Qt.ToolBarArea.RightToolBarArea
-        self._bar = add_bar(docks.host, "views of the gallery", "Views", area, right)
-        self._bar.setProperty("look", "gallery")
+        self.bar = add_bar(docks.host, "views of the gallery", "Views", area, right)
+        self.bar.setProperty("look", "gallery")
         # Pictures are renewed some time after a change, one by one, to stay responsive.
         self._soon = QTimer(self, singleShot=True, interval=400)
         self._soon.timeout.connect(self._take_all)
@@ -75,14 +75,11 @@ class Gallery(QWidget):
         docks.front_changed.connect(self._show_front)
         self._show_front()
 
-    def show_cards(self, on: bool) -> None:
-        self._bar.setVisible(on)
-
     def set_colours(self, colours: Colours) -> None:
         self.look_again()
 
     def look_again(self) -> None:
-        if self._docks.host.isVisible() and self._bar.isVisible():
+        if self._docks.host.isVisible() and self.bar.isVisible():
             self._soon.start()
 
     def _show_front(self) -> None:
@@ -143,6 +140,7 @@ class Workspaces(QObject):
         super().__init__(window)
         self._window = window
         self._docked = tuple(one for one in places if one.region in DOCKED)
+        self._homes = {one.name: one.home for one in self._docked}
         self.bars = tuple(one for one in places if one.region not in DOCKED)
         self.panels: dict[str, QWidget] = {}
         self._framed: dict[str, QWidget] = {}
@@ -236,18 +234,15 @@ class Workspaces(QObject):
                         focus.clearFocus()
 
     def __getitem__(self, name: str) -> QDockWidget:
-        return self._docks[self._home(name)][name]
+        return self._docks[self._homes[name]][name]
 
     def __iter__(self) -> Iterator[tuple[Place, QDockWidget]]:
         return ((place, self[place.name]) for place in self._docked)
 
-    def _home(self, name: str) -> Workspace:
-        return next(one.home for one in self._docked if one.name == name)
-
     def _docks_of(self, name: str) -> Docks:
         """The docks of the current workspace if the panel is shown there, else those of its home."""
         here = name in self.shown and not self.shown[name].isHidden()
-        return self.shown if here else self._docks[self._home(name)]
+        return self.shown if here else self._docks[self._homes[name]]
 
     def put(self, name: str, panel: QWidget) -> None:
         self.panels[name] = panel
@@ -268,7 +263,7 @@ class Workspaces(QObject):
 
     def go_to(self, name: str) -> None:
         """Show and focus the panel, in the current workspace or at its home."""
-        if any(one.name == name for one in self._docked):
+        if name in self._homes:
             docks = self._docks_of(name)
             self._show(docks.workspace)
             docks.show(name)
@@ -288,7 +283,7 @@ class Workspaces(QObject):
             inside = (place.name for place, dock in docks if focus is not None and dock.isAncestorOf(focus))
             docks.show_only(next(inside, docks.front))
         if self.current in self.galleries:
-            self.galleries[self.current].show_cards(not docks.alone)
+            self.galleries[self.current].bar.setVisible(not docks.alone)
         self._show_heads()
 
     def unlock(self, on: bool) -> None:
@@ -363,7 +358,7 @@ class Workspaces(QObject):
             docks.host.resize(self.size)
             docks.default_layout()
             if workspace in self.galleries:
-                self.galleries[workspace].show_cards(True)
+                self.galleries[workspace].bar.show()
         self._move_panels()
         self._show_heads()
 

@@ -73,7 +73,7 @@ def test_figures_of_what_was_just_done_are_not_covered(
     # Below Meters again when there is nothing to keep clear of.
     window.workspaces.switch(EXPLORE)
     qtbot.waitUntil(lambda: window.width() - 20 < banner.geometry().right() < window.width(), timeout=5000)
-    window.notices.clear()
+    window.notices.banner.clear()
     window.workspaces.switch(LISTEN)
     window.resize(before)
     window.workspaces.default_layout()
@@ -91,7 +91,7 @@ def test_escape_dismisses_what_was_said_while_there_is_nothing_to_cancel(
     assert banner.text == "Shall it?"
     qtbot.keyClick(window.panels["takes"].table, Qt.Key.Key_Escape)
     assert banner.text == "Shall it?", "a question waits for its answer"
-    notices.clear()
+    notices.banner.clear()
 
 
 def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(borrowed_window: MainWindow) -> None:
@@ -108,7 +108,7 @@ def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(
     assert banner.text == "Sentence 3."
     banner.cards[0].close_button.click()
     assert len(banner.cards) == MOST - 1 and banner.text == "Sentence 3."
-    notices.clear()
+    notices.banner.clear()
     for number in range(MOST + 1):
         notices.say(f"Error {number}.", "error")
     assert [one.message.sentence for one in banner.cards] == [f"Error {number}." for number in range(1, MOST + 1)]

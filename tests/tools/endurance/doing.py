@@ -514,5 +514,5 @@ class Doing:
         await until(lambda: not judging.busy, window, PATIENCE)
         await self._load(self._models[0])
         window.workspaces.switch(window.workspaces.there[0])
-        window.notices.clear()
+        window.notices.banner.clear()
         await asyncio.sleep(0.5)

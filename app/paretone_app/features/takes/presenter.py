@@ -357,7 +357,7 @@ class TakesPresenter(Presenter):
         self._kept.move(folder / "takes")
         caution = choose_folder(folder)
         self.moved.emit(folder)
-        self._notices.clear()  # Messages about the former folder are outdated.
+        self._notices.banner.clear()  # Messages about the former folder are outdated.
         rest = caution or "Calibrations and the layout of the window are kept there from the next start on."
         self._notices.say(f"Takes are kept in {folder} from now on. {rest}", "info")
 

@@ -51,7 +51,7 @@ def test_one_click_installs_what_lacks(borrowed_window: MainWindow, tiny: None, 
     qtbot.waitUntil(lambda: panel.start_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
     assert panel.install.isHidden()
     assert window.notices.banner.text == "Installed: Training. It can be used now."
-    window.notices.clear()
+    window.notices.banner.clear()
 
 
 def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, mon
     window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)
     assert window.notices.banner.text == extras.NO_TRAINING
     assert [one.text().replace("&", "") for one in window.notices.banner.answers] == ["Install nowhere_to_be_found"]
-    window.notices.clear()
+    window.notices.banner.clear()
 
 
 def test_the_button_installs_one_at_a_time_and_cancels(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

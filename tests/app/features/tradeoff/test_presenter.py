@@ -363,7 +363,7 @@ def test_no_click_is_dead(window: MainWindow, kept: tuple[Take, ...], qtbot: QtB
     choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     go(window, next(one.key for one in panel.scene.points if one.published))
     for key in (Qt.Key.Key_Space, Qt.Key.Key_A):
-        notices.clear()
+        notices.banner.clear()
         QTest.keyClick(panel.plot, key)
         assert "was measured by others: there is no audio of it." in notices.banner.text
     silent = replace(kept[0], id="e" * 32, samples=np.zeros_like(kept[0].samples), label="Silence")
@@ -371,7 +371,7 @@ def test_no_click_is_dead(window: MainWindow, kept: tuple[Take, ...], qtbot: QtB
     choose_look(panel, SHOWN)
     qtbot.waitUntil(lambda: "e" * 32 in panel.scene.index)
     go(window, "e" * 32)
-    notices.clear()
+    notices.banner.clear()
     QTest.keyClick(panel.plot, Qt.Key.Key_Space)
     assert "is silent: there is nothing to hear in this take." in notices.banner.text
     gone = replace(kept[0], id="f" * 32, setting=replace(kept[0].setting, model="a-model-that-is-gone"))
