@@ -51,7 +51,7 @@ def walks() -> Iterator[tuple[Walk, Walk, Walk]]:
         Walk(
             delta=(StrategyState, "set_threshold"),
             table=(CalibrationRecord, "derive"),
-            plan=(ditreducio, "remarks", ENGINE),
+            plan=(ditreducio, "require_sampling", ENGINE),
             layer=(diffusion, "apply_module"),
         ),
         Walk(

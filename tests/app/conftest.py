@@ -271,7 +271,6 @@ def borrowed_window(
 @pytest.fixture
 def window(make_window: MakeWindow, parts: str, qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""
-    made = make_window(parts=parts)
-    ready(made, qtbot)
+    made = ready(make_window(parts=parts), qtbot)
     yield made
     close(made, qtbot)

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import QApplication
 from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.gains import published
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.results.points import STUDY, Point, Sound, published_points
@@ -82,7 +81,7 @@ def main(count: int = 2000, along: int = 10_000) -> None:
 
     theme = Theme(application)
     theme.apply(Scheme.LIGHT)
-    panel = panel_of(published_points(published()))
+    panel = panel_of(published_points())
     panel.resize(1000, 640)
     panel.show()
     points = many(count)

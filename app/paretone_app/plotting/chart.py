@@ -317,7 +317,6 @@ _SHIFTS = {
     Qt.Key.Key_Up: (0.0, 1.0),
     Qt.Key.Key_Down: (0.0, -1.0),
 }
-_ZOOM = 1.5
 
 
 class ZoomChart(Chart):
@@ -329,6 +328,8 @@ class ZoomChart(Chart):
 
     both_axes = True
     """Whether both axes have sections, or only the X axis."""
+
+    nearer, farther = 1 / 1.5, 1.5
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(name, colours, parent, on_paper)
@@ -372,12 +373,6 @@ class ZoomChart(Chart):
             for scale, share, whole, on in scales
         )
 
-    def zoom_in(self) -> None:
-        self.zoom(1 / _ZOOM)
-
-    def zoom_out(self) -> None:
-        self.zoom(_ZOOM)
-
     def move_section(self, across: float, up: float) -> None:
         """Move by shares of the axes' lengths."""
         scales = zip(self._scales, (across, up), self.wholes, strict=True)
@@ -411,10 +406,11 @@ class ZoomChart(Chart):
 
     def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
         """Whether a press starts a drag of the section. ``anywhere``: the left button drags in the plot as well."""
-        left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._on_axis(event))
+        axes = axes_at(self.frame, event.position())
+        left = event.button() == Qt.MouseButton.LeftButton and (anywhere or not all(axes))
         if not self.zoomed or not (left or event.button() == Qt.MouseButton.MiddleButton):
             return False
-        self._moved_from, self._moves = event.position(), axes_at(self.frame, event.position())
+        self._moved_from, self._moves = event.position(), axes
         self.show_shape(event)
         return True
 
@@ -438,13 +434,9 @@ class ZoomChart(Chart):
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor
-        elif self.zoomed and self._on_axis(event):
-            across = axes_at(self.frame, event.position())[0]
-            shape = Qt.CursorShape.SizeHorCursor if across else Qt.CursorShape.SizeVerCursor
+        elif self.zoomed and not all(axes := axes_at(self.frame, event.position())):
+            shape = Qt.CursorShape.SizeHorCursor if axes[0] else Qt.CursorShape.SizeVerCursor
         self.setCursor(shape)
-
-    def _on_axis(self, event: QMouseEvent) -> bool:
-        return not all(axes_at(self.frame, event.position()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
@@ -453,9 +445,9 @@ class ZoomChart(Chart):
         elif key in _SHIFTS:
             self.move_section(*(0.2 * by for by in _SHIFTS[key]))
         elif key in NEARER:
-            self.zoom_in()
+            self.zoom(self.nearer)
         elif key == Qt.Key.Key_Minus:
-            self.zoom_out()
+            self.zoom(self.farther)
         else:
             self.show_everything()
 

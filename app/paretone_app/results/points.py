@@ -14,7 +14,7 @@ from paretone.measure.metrics import METRICS, figure_of
 from paretone.serving.records import ServerRecord, marks
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
-from paretone.studies.gains import PublishedPoint
+from paretone.studies.gains import published
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.study import SERVER as SERVER_ORIGIN
 from paretone.studies.wording import setting_title
@@ -217,10 +217,10 @@ def _study_title(one: SettingResult) -> str:
         return one.name or technique_text(one.setting)
 
 
-def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
+def published_points() -> tuple[Point, ...]:
     """Points of published results, as ratios without intervals, because the papers give none."""
     found = []
-    for place, one in enumerate(results):
+    for place, one in enumerate(published()):
         figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}
         remarks = [f"Source: {one.source}", f"Hardware: {one.hardware}", f"Data: {one.data}"]
         if one.judges:

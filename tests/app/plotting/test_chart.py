@@ -114,11 +114,8 @@ def test_theme_and_font_are_followed_and_the_focus_is_seen(qtbot: QtBot, kind: t
 
 
 def test_words_keep_clear_of_each_other_of_points_and_of_the_edge(qtbot: QtBot) -> None:
-    chart = made(Plain)
-    qtbot.addWidget(chart)
-    chart.resize(400, 300)
+    chart = on_screen(made(Plain), qtbot, 400, 300)
     chart.frame.set_scales(Scale(0.0, 10.0), Scale(0.0, 10.0))
-    chart.show()
     places = [chart.frame.place(*one) for one in ((5, 5), (5.2, 5.1), (5.1, 4.9), (0.1, 9.9), (9.9, 0.1))]
     words = Labels(chart.frame, 1)
     words.labels = lambda: [
@@ -163,10 +160,8 @@ LINES = Lines("Curves", Axis("w"), Axis("Distance"), (Curve("a long name of a cu
 
 def shown(qtbot: QtBot, figure: Figure, width: int, height: int) -> FigureCanvas:
     canvas = FigureCanvas(LIGHT)
-    qtbot.addWidget(canvas)
-    canvas.resize(width, height)
     canvas.show_figure(figure)
-    canvas.show()
+    on_screen(canvas, qtbot, width, height)
     QApplication.processEvents()
     return canvas
 
@@ -224,10 +219,9 @@ def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
     assert not canvas.isVisible()
     # Within a panel both are the panel's.
     owner = QWidget()
-    qtbot.addWidget(owner)
     inner = FigureCanvas(LIGHT, owner)
     inner.show_figure(of(MAP))
-    owner.show()
+    on_screen(owner, qtbot)
     qtbot.keyClick(inner, Qt.Key.Key_Right)
     qtbot.keyClick(inner, Qt.Key.Key_Escape)
     assert inner.isVisible() and inner.windowTitle() == ""

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QColor, QImage, QPainter
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
@@ -39,6 +41,7 @@ from paretone_app.plotting.curves import CurveChart, Series, magnitude_map
 from paretone_app.plotting.files import comma_separated, svg
 from paretone_app.plotting.sheet import Sheet, write_figure
 from paretone_app.shell.colours import LIGHT
+from tests.app.conftest import on_screen
 from tests.app.features.demasking.test_panel import passage
 from tests.app.features.layers.test_panel import RECORD
 from tests.engine.views.test_figure import figure as of
@@ -146,17 +149,14 @@ def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: Q
 NOWHERE = (np.nan, np.inf, -np.inf)
 
 
-def token_strip() -> TokenStrip:
-    made = TokenStrip(LIGHT)
+def token_strip(made: TokenStrip) -> None:
     made.show_tokens([SpokenToken(0.0, 7, "accepted", 0, ())], 25.0)
     for position in NOWHERE:
         made.set_position(position)
         made.grab()
-    return made
 
 
-def demasking_grid() -> DemaskingGrid:
-    made = DemaskingGrid(LIGHT)
+def demasking_grid(made: DemaskingGrid) -> None:
     made.show_passage(passage(), 5.0, LIGHT.accent)  # No time fits between two of its frames.
     made.grab()
     odd = passage()
@@ -166,114 +166,91 @@ def demasking_grid() -> DemaskingGrid:
     made.show_passage(replace(odd, **empty), 0.04, LIGHT.accent)
     for position in NOWHERE:
         made.set_position(position)
-    return made
 
 
-def step_bars() -> StepBars:
-    made = StepBars(LIGHT)
+def step_bars(made: StepBars) -> None:
     made.show_counts((0, 0, 0), LIGHT.accent)
-    return made
 
 
-def parts_bar() -> PartsBar:
-    made = PartsBar("Seconds", LIGHT)
+def parts_bar(made: PartsBar) -> None:
     made.show_measurements(Measurements(np.nan, 0.0, np.nan, 0.0, np.inf, 0.0, 0.0), np.nan)
-    return made
 
 
-def colour_bar() -> ColourBar:
-    made = ColourBar("Colours", LIGHT)
+def colour_bar(made: ColourBar) -> None:
     for ends in ((0.0, 0.0), (np.nan, np.nan), (-1.0, np.inf)):
         made.set_ends(ends, logarithmic=True)
         made.grab()
-    return made
 
 
-def similarity_grid() -> SimilarityGrid:
-    made = SimilarityGrid(LIGHT)
+def similarity_grid(made: SimilarityGrid) -> None:
     made.show_captured((1, 7))
     made.show_similarities(np.full((3, 0), np.nan), None)
     made.grab()
     made.show_similarities(np.array([[np.nan, np.inf, 0.5]] * 3), np.nan)
-    return made
 
 
-def strategy_grid() -> StrategyGrid:
-    made = StrategyGrid(LIGHT)
+def strategy_grid(made: StrategyGrid) -> None:
     made.show_actions(np.zeros((4, 0), np.int8))
     made.grab()
     made.show_actions(np.zeros((2, 3), np.int8))
     made.light((1, 9))
-    return made
 
 
-def layer_bars() -> LayerBars:
-    made = LayerBars(LIGHT)
+def layer_bars(made: LayerBars) -> None:
     made.show_layers(0, None, ())
     made.grab()
     odd = LayerImportance(DIVERGENCE, (np.nan, np.inf, 0.0, -1.0), (np.nan,) * 4, (np.inf,) * 4)
     made.show_layers(4, RECORD.with_measure(odd), (0,))
     made.grab()
     made.set_logarithmic(True)
-    return made
 
 
-def acceptance() -> AcceptancePlot:
-    made = AcceptancePlot(LIGHT)
+def acceptance(made: AcceptancePlot) -> None:
     made.show_positions([PositionAcceptance(0, 3, 0, 0)])
-    return made
 
 
-def running() -> RunningPlot:
-    made = RunningPlot(LIGHT)
+def running(made: RunningPlot) -> None:
     made.show_points((0.0, np.nan), (np.inf, np.nan), np.nan)
-    return made
 
 
-def curves() -> CurveChart:
-    made = CurveChart("Odd", Dimension("x"), Dimension("y"), LIGHT)
+def curves(made: CurveChart) -> None:
     series = [Series("odd", np.array([0.0, 1.0, np.nan]), np.array([np.inf, np.nan, 1.0]), LIGHT.accent, mark="circle")]
     for ends in ((0.0, 0.0), (np.nan, 1.0), (0.0, np.inf), (1.0, 1.0 + 1e-16)):
         for logarithmic in (False, True):
             made.show_series(series, Scale(*ends, logarithmic), Scale(*ends, logarithmic))
             made.grab()
-    return made
 
 
-def histogram() -> Histogram:
-    made = Histogram(LIGHT)
+def histogram(made: Histogram) -> None:
     counts = dict.fromkeys((SkipAction.TS, SkipAction.BS), np.zeros(1, int))
     made.show_counts(Scale(0.0, np.inf), np.array([0.0, 1.0]), counts)
     made.show_threshold(np.nan, (np.nan, np.inf))
-    return made
 
 
-def share() -> SharePlot:
-    made = SharePlot(LIGHT)
+def share(made: SharePlot) -> None:
     made.share = np.nan
     made.show_curve(Scale(0.0, 0.0), np.array([np.nan]), np.array([np.inf]))
     made.show_threshold(np.inf, None)
-    return made
 
 
-def attention() -> AttentionPlot:
-    made = AttentionPlot(LIGHT)
+def attention(made: AttentionPlot) -> None:
     made.show_map(np.zeros((2, 2)), (0.0, 0.0), logarithmic=False)
     made.show_axes(0.0, 0.0, "frame", titled=True)
-    return made
 
 
-MADE = (
+SHOWN = (
     *(token_strip, demasking_grid, step_bars, parts_bar, colour_bar, similarity_grid, strategy_grid, layer_bars),
     *(acceptance, running, curves, histogram, share, attention),
 )
+NAMED = {PartsBar: ("Seconds",), ColourBar: ("Colours",), CurveChart: ("Odd", Dimension("x"), Dimension("y"))}
 
 
-@pytest.mark.parametrize("make", MADE)
-def test_odd_data_and_tiny_sizes_are_painted(qtbot: QtBot, make) -> None:
-    made: QWidget = make()
-    qtbot.addWidget(made)
-    made.show()
+@pytest.mark.parametrize("odd", SHOWN)
+def test_odd_data_and_tiny_sizes_are_painted(qtbot: QtBot, odd: Callable) -> None:
+    kind = get_type_hints(odd)["made"]
+    made = kind(*NAMED.get(kind, ()), LIGHT)
+    odd(made)
+    on_screen(made, qtbot)
     for width, height in ((0, 0), (1, 1), (3, 200), (200, 3), (300, 200)):
         made.resize(width, height)
         made.grab()

@@ -15,19 +15,13 @@ from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Outcome
-from tests.app.conftest import SMALL, MakeWindow, close
+from tests.app.conftest import SMALL, MakeWindow, close, ready
 from tests.app.features.setup.test_choosing_models import choose
 from tests.app.shell.running import run
 from tests.app.state.test_per_model import load
 
 CHECKPOINT = "F5TTS_v1_Base"
 """A model that does not come with Paretone, so that its weights are in a folder of the user's."""
-
-
-def opened(window: MainWindow, qtbot: QtBot) -> MainWindow:
-    window.show()
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy)
-    return window
 
 
 def loaded(window: MainWindow, model: str, qtbot: QtBot) -> None:
@@ -38,7 +32,7 @@ def loaded(window: MainWindow, model: str, qtbot: QtBot) -> None:
 
 
 def test_a_window_that_is_opened_again_has_what_it_had(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    window = opened(make_window(parts=f"{SMALL} log"), qtbot)
+    window = ready(make_window(parts=f"{SMALL} log"), qtbot)
     window.theme.apply(Scheme.DARK)
     window.workspaces["log"].hide()
     chosen = window.state.selection
@@ -67,7 +61,7 @@ def test_a_window_that_is_opened_again_has_what_it_had(make_window: MakeWindow, 
     close(window, qtbot)
     assert b"loading" not in (tmp_path / "window.ini").read_bytes()
 
-    again = opened(make_window(parts=f"{SMALL} log"), qtbot)
+    again = ready(make_window(parts=f"{SMALL} log"), qtbot)
     chosen, comparison = again.state.selection, again.state.comparison
     assert again.theme.scheme is Scheme.DARK and again.workspaces["log"].isHidden()
     again.theme.apply(Scheme.LIGHT)
@@ -114,7 +108,7 @@ def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
 ) -> None:
     if gone == "folder":
         mine.rmdir()
-    again = opened(make_window(parts=SMALL), qtbot)
+    again = ready(make_window(parts=SMALL), qtbot)
     chosen, banner = again.state.selection, again.notices.banner
     assert (chosen.model_id, chosen.model_folder) == ("f5-mini", "")
     assert str(mine) in banner.text and "F5 mini is loaded instead" in banner.text
@@ -139,7 +133,7 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
 ) -> None:
     (mine / "weights").write_bytes(b"")
     keep(mine.parent, "loading", CHECKPOINT)  # As it is where the process ended during that.
-    again = opened(make_window(parts=SMALL), qtbot)
+    again = ready(make_window(parts=SMALL), qtbot)
     assert again.state.selection.model_id == "f5-mini"
     assert "was being loaded when the last session broke off" in again.notices.banner.text
     (button,) = again.notices.banner.answers
@@ -154,7 +148,7 @@ def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
     state = AppState(Jobs(lambda command: None))
     state.loading.load_model("f5-mini", device="cuda:7")
     keep(tmp_path, "selection", state.selection.remembered().replace('"voice": "anna"', '"voice": "otto"'))
-    again = opened(make_window(parts=SMALL), qtbot)
+    again = ready(make_window(parts=SMALL), qtbot)
     assert (again.state.selection.model_id, again.state.selection.device_wanted) == ("f5-mini", "auto")
     assert "best device" in again.notices.banner.text
     again.notices.banner.dismiss()

@@ -26,7 +26,6 @@ from paretone_app.features.export import ProfileExport
 from paretone_app.numbers import rough_duration
 from paretone_app.shell.actions import StackAction
 from paretone_app.state.app_state import UNDO_LIMIT, AppState
-from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from paretone_app.state.differences import measured_against
 from paretone_app.state.editing import Edit, Editing
@@ -277,21 +276,13 @@ def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict
 
 # --- Undo and redo ----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def stack(qapp) -> QUndoStack:
-    return QUndoStack()
+def edited(qapp) -> tuple[Selection, Editing, QUndoStack]:
+    state = AppState(Jobs(lambda command: None))
+    return state.selection, state.editing, state.undo_stack
 
 
-@pytest.fixture
-def selection(qapp) -> Selection:
-    return Selection(Artefacts())
-
-
-@pytest.fixture
-def editing(selection: Selection, stack: QUndoStack) -> Editing:
-    return Editing(selection, selection._artefacts, stack)
-
-
-def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+def test_every_choice_comes_back_in_turn(edited: tuple[Selection, Editing, QUndoStack]) -> None:
+    selection, editing, stack = edited
     first, seen = selection.choices, [selection.choices]
     technique = next(one for one in selection.techniques if not selection.is_used(one.name))
     for change in (
@@ -317,7 +308,8 @@ def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing,
         assert selection.choices == after
 
 
-def test_a_knob_that_is_moved_on_and_on_is_one_entry(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+def test_a_knob_that_is_moved_on_and_on_is_one_entry(edited: tuple[Selection, Editing, QUndoStack]) -> None:
+    selection, editing, stack = edited
     before = selection.options["steps"]
     for steps in (9, 8, 7):
         editing.set_option("steps", steps)
@@ -329,7 +321,8 @@ def test_a_knob_that_is_moved_on_and_on_is_one_entry(selection: Selection, editi
     assert selection.options["steps"] == before
 
 
-def test_back_where_it_was_there_is_nothing_to_undo(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+def test_only_what_was_changed_by_an_edit_is_undone(edited: tuple[Selection, Editing, QUndoStack]) -> None:
+    selection, editing, stack = edited
     before = selection.options["steps"]
     editing.set_option("steps", 9)
     editing.set_option("steps", before)
@@ -342,44 +335,27 @@ def test_back_where_it_was_there_is_nothing_to_undo(selection: Selection, editin
     editing.set_option("steps", 6)
     editing.adopt_setting(setting)
     assert stack.undoText() == "use setting of a study" and selection.setting.techniques == ()
-
-
-def test_what_changed_otherwise_stays_when_an_edit_is_undone(
-    selection: Selection, editing: Editing, stack: QUndoStack
-) -> None:
     editing.set_option("steps", 9)
     selection.set_seed(41)
     stack.undo()
     assert selection.seed == 41
 
 
-def test_actions_follow_their_stack(qtbot) -> None:
+def test_actions_follow_their_stack_which_outlives_them(qtbot) -> None:
+    """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
     owner, stack = QObject(), QUndoStack()
     undo, redo = StackAction(stack, "undo", "Undo", owner), StackAction(stack, "redo", "Redo", owner)
     assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
-
     stack.push(QUndoCommand("threshold"))
     assert (undo.isEnabled(), undo.text()) == (True, "Undo: threshold")
-
     undo.trigger()
     assert stack.index() == 0
     assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo: threshold")
-
     redo.trigger()
     assert stack.index() == 1
-
-
-def test_a_stack_outlives_its_actions(qtbot) -> None:
-    """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
-    owner, stack = QObject(), QUndoStack()
-    StackAction(stack, "undo", "Undo", owner)
-    StackAction(stack, "redo", "Redo", owner)
-    stack.push(QUndoCommand("threshold"))
     shiboken6.delete(owner)
-
     with qtbot.captureExceptions() as raised:
         stack.clear()
-
     assert raised == []
 
 
@@ -392,7 +368,6 @@ def test_the_oldest_entries_are_forgotten_with_what_they_hold(qtbot) -> None:
     while audio:
         state.undo_stack.push(Edit("delete a take", audio.pop(0), None, put.append))
     put.clear()
-
     assert state.undo_stack.count() == UNDO_LIMIT
     gc.collect()
     assert [one() is not None for one in kept] == [False] * 30 + [True] * UNDO_LIMIT

@@ -32,11 +32,9 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.screen_readers import CHART, tell_roles
-from tests.app.conftest import activated, on_screen, typed
+from tests.app.conftest import in_front, on_screen, typed
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
-
-
 NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
@@ -59,22 +57,13 @@ def boxes(qtbot: QtBot) -> dict[str, QWidget]:
         "double": DoubleSpinBox(maximum=1.0, decimals=3, singleStep=0.01, value=0.1),
         "slider": Slider(Qt.Orientation.Horizontal, maximum=10, value=5),
     }
-    content = QWidget()
+    content, other = QWidget(), QWidget(focusPolicy=Qt.FocusPolicy.StrongFocus)
     layout = QVBoxLayout(content)
-    other = QWidget()
-    other.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    for one in (other, *made.values()):
+    for one in (other, *made.values(), QWidget(minimumHeight=1000)):
         layout.addWidget(one)
-    rest = QWidget()
-    rest.setMinimumHeight(1000)
-    layout.addWidget(rest)
     area = QScrollArea()
     area.setWidget(content)
-    area.resize(200, 300)
-    qtbot.addWidget(area)
-    area.show()
-    content.area = area  # Nothing else keeps it.
-    activated(area, qtbot)
+    content.area = in_front(area, qtbot, 200, 300)  # Nothing else keeps it.
     other.setFocus()
     return made
 
@@ -114,9 +103,7 @@ def values(boxes: dict[str, QWidget]) -> list[float]:
 
 
 def test_the_wheel_over_a_box_scrolls_the_panel_wherever_the_focus_is(boxes: dict[str, QWidget]) -> None:
-    before = values(boxes)
-    area = boxes["combo"].parentWidget().parentWidget().parentWidget()
-    assert isinstance(area, QScrollArea)
+    before, area = values(boxes), boxes["combo"].parentWidget().area
     for focused in (False, True):
         for one in boxes.values():
             if focused:
@@ -129,7 +116,7 @@ def test_the_wheel_over_a_box_scrolls_the_panel_wherever_the_focus_is(boxes: dic
 
 
 def test_the_wheel_with_control_changes_the_box_under_it_by_one_notch(boxes: dict[str, QWidget]) -> None:
-    area = boxes["combo"].parentWidget().parentWidget().parentWidget()
+    area = boxes["combo"].parentWidget().area
     changes = {"combo": 1, "spin": -1, "double": -0.01, "slider": -QApplication.wheelScrollLines()}
     for index, (name, one) in enumerate(boxes.items()):
         area.verticalScrollBar().setValue(0)
@@ -155,8 +142,7 @@ def test_a_comma_is_a_decimal_point(text: str, language: str, qtbot: QtBot) -> N
     qtbot.addWidget(box)
     assert box.text() == "0.100 s"
     typed(box, text, qtbot)
-    assert box.value() == 0.15
-    assert box.text() == "0.150 s"
+    assert (box.value(), box.text()) == (0.15, "0.150 s")
 
 
 def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) -> None:
@@ -210,10 +196,8 @@ KNOBS = (
 @pytest.fixture
 def controls(qtbot: QtBot) -> KnobControls:
     made = KnobControls("Test")
-    qtbot.addWidget(made)
     made.set_knobs(KNOBS, defaults(KNOBS))
-    made.show()
-    return made
+    return on_screen(made, qtbot)
 
 
 def test_each_kind_has_its_editor_range_and_name(controls: KnobControls) -> None:
@@ -299,12 +283,10 @@ def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot
 # --- What screen readers are told -------------------------------------------------------------------------------------
 def test_a_label_with_a_name_says_its_text_too(qtbot: QtBot) -> None:
     status = build.label("Opening…", name="Status")
-    qtbot.addWidget(status)
     assert (status.accessibleName(), status.accessibleDescription()) == ("Status", "Opening…")
     status.setText("Ready")
     assert status.accessibleDescription() == "Ready"
     rich = build.label("<b>Take A</b> baseline", name="What is heard", rich=True)
-    qtbot.addWidget(rich)
     assert rich.accessibleDescription() == "Take A baseline"
     rich.clear()
     assert rich.accessibleDescription() == ""
@@ -312,10 +294,9 @@ def test_a_label_with_a_name_says_its_text_too(qtbot: QtBot) -> None:
 
 def test_a_choice_is_labelled_by_what_it_chooses(qtbot: QtBot) -> None:
     panel = QWidget()
-    qtbot.addWidget(panel)
     choice = build.combo("Solver", [("Euler", 0), ("Midpoint", 1)])
     QVBoxLayout(panel).addWidget(choice)
-    panel.show()
+    on_screen(panel, qtbot)
     label = choice._label
     assert label.buddy() is choice and label.text() == "Solver" and not label.isVisible()
 
@@ -326,5 +307,4 @@ def test_a_painted_widget_has_its_role(qtbot: QtBot) -> None:
 
     tell_roles()
     bars = Bars()
-    qtbot.addWidget(bars)
     assert QAccessible.queryAccessibleInterface(bars).role() == CHART

@@ -186,8 +186,8 @@ class TradeoffPresenter(Presenter):
         of_points: dict[str, Callable[[], object]] = {
             "front_back": lambda: panel().plot.walk(-1),
             "front_on": lambda: panel().plot.walk(1),
-            "point_nearer": lambda: panel().plot.zoom_in(),
-            "point_farther": lambda: panel().plot.zoom_out(),
+            "point_nearer": lambda: panel().plot.zoom(panel().plot.nearer),
+            "point_farther": lambda: panel().plot.zoom(panel().plot.farther),
             "point_everything": lambda: panel().plot.show_everything(),
             "selection_save": self._ask_where_to_save_selection,
             "selection_open": partial(
@@ -310,13 +310,12 @@ class TradeoffPresenter(Presenter):
         )
 
     def _build_tradeoff(self) -> QWidget:
-        from paretone.studies.gains import published
         from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
         from paretone_app.features.tradeoff.panel import TradeoffPanel
         from paretone_app.results.points import published_points
 
         can = {**self._own, "open": self._open}
-        self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points(published()))
+        self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points())
         self._results.watch(panel)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.pages.offer(self._open)

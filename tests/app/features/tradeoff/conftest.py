@@ -8,7 +8,6 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.take import Take
-from paretone.studies.gains import published
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import Scores, published_points
@@ -20,7 +19,7 @@ from tests.sound import lasting_sink  # noqa: F401
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TradeoffPanel:
-    made = panel_of(published_points(published()))
+    made = panel_of(published_points())
     qtbot.addWidget(made)
     made.resize(1000, 640)
     choose_look(made, PlotOptions())

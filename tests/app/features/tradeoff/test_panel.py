@@ -20,7 +20,6 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
 from paretone.measure.estimates import Estimate
-from paretone.studies.gains import published
 from paretone.studies.report import _scatter
 from paretone.studies.results import read
 from paretone_app.features.tradeoff.panel import TradeoffPanel
@@ -164,7 +163,7 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     )
     panel.set_filter(Filter(source="S", words="a", hidden=frozenset({"steps"})))
     kept = panel.remembered
-    made = panel_of(published_points(published()))
+    made = panel_of(published_points())
     qtbot.addWidget(made)
     made.recall(kept)
     assert made.remembered == kept, "before there is any point"

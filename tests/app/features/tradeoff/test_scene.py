@@ -18,7 +18,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, repeated
-from paretone.studies.gains import published
 from paretone.studies.results import read
 from paretone.studies.store import Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
@@ -74,7 +73,7 @@ def point(key: str, x: float, y: float, **more: object) -> Point:
 
 
 def shown(points: list[Point] | tuple[Point, ...], chosen: Filter = Filter(), **look: object):
-    return scene(Pool(points, published_points(published())), chosen, PlotOptions(**look))
+    return scene(Pool(points, published_points()), chosen, PlotOptions(**look))
 
 
 # --- Points -----------------------------------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ def test_listening_scores_find_their_settings() -> None:
 
 
 def test_published_results_are_ratios_with_source_and_hardware() -> None:
-    found = published_points(published())
+    found = published_points()
     assert len({one.source for one in found}) == 5
     for one in found:
         assert any(line.startswith("Source: ") for line in one.remarks)
@@ -300,7 +299,7 @@ def test_filters() -> None:
     assert keys(hidden=frozenset({BASELINE})) == "bc" and keys(only=frozenset({"a", "c"})) == "ac"
     filtered = shown(points, Filter(source="Two"))
     assert filtered.filtered == 1 and "1 filtered out" in counts(filtered)
-    pool = Pool(points, published_points(published()))
+    pool = Pool(points, published_points())
     assert pool.counts == {"": 1, "ditreducio": 1, "steps": 2}
     assert {"ditreducio", "steps"} < set(pool.techniques), "those of papers alone, too"
     assert (pool.origins["source"], pool.origins["voice"]) == (("One", "Two"), ("bella",))
@@ -433,7 +432,7 @@ def test_a_point_in_words() -> None:
     for part in ("<b>Fast</b>", *said, "On the front", "a machine"):
         assert part in text
     assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2.00 times")
-    ghost = next(one for one in published_points(published()) if "T4" in one.title)
+    ghost = next(one for one in published_points() if "T4" in one.title)
     assert "NVIDIA RTX 3090" in tip(ghost, found) and "table 1" in tip(ghost, found)
 
 
