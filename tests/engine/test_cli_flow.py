@@ -21,7 +21,6 @@ from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.command_line import Console, loaded
 from tests.engine.measure.roofline.known import keep_known_ceilings
-from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST, SECOND
 from tests.workload import workload
 

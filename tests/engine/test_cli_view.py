@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from paretone import models
-from tests.disk import read_only_disk  # noqa: F401
 from tests.engine.command_line import Console
 
 TEXT = ["--text", "Rice.", "--steps", "3", "--quiet"]
@@ -34,9 +33,7 @@ def test_what_a_view_has_not_is_refused(console: Console) -> None:
 
 
 def test_where_nothing_can_be_written_is_said_before_anything_is_computed(
-    read_only_disk: Path,  # noqa: F811
-    console: Console,
-    monkeypatch: pytest.MonkeyPatch,
+    read_only_disk: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(models, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
     table = read_only_disk / "view.csv"

@@ -19,7 +19,6 @@ from paretone.models.base import Utterance
 from paretone.notebook import Model, Rows
 from paretone.setting.profile import Profile
 from paretone.techniques import technique
-from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 TEXT = "Rice."

@@ -32,7 +32,7 @@ from paretone.models.files import bundled
 from paretone.setting.profile import SUFFIX, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
-from tests.screen import display, require_a_window  # noqa: F401
+from tests.screen import require_a_window
 from tests.workload import only_in_full
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,6 +237,6 @@ class TestPackaged:
         assert done.returncode == DeviceError.exit_code
         assert done.stderr.startswith("Paretone cannot open its window: could not connect to display")
 
-    def test_its_window_opens_and_loads_a_model(self, packaged: Packaged, display: str) -> None:  # noqa: F811
+    def test_its_window_opens_and_loads_a_model(self, packaged: Packaged, display: str) -> None:
         window = packaged.environment(DISPLAY=display, QT_QPA_PLATFORM="xcb")
         require_a_window(packaged.command("paretone-gui"), packaged.home, window)

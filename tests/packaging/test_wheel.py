@@ -18,7 +18,7 @@ import torch
 
 from paretone.models.files import bundled
 from paretone.models.files.checkpoints import metadata_of, read_weights
-from tests.screen import display, require_a_window  # noqa: F401
+from tests.screen import require_a_window
 from tests.workload import only_in_full, workload
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,10 +195,7 @@ def test_all_models_speak_without_qt_or_portaudio(installed: Path, tmp_path: Pat
 
 @only_in_full("repetitions")
 def test_the_window_opens_and_loads_a_model(
-    installed: Path,
-    tmp_path: Path,
-    environment: dict[str, str],
-    display: str,  # noqa: F811
+    installed: Path, tmp_path: Path, environment: dict[str, str], display: str
 ) -> None:
     environment.pop("QT_QPA_PLATFORM", None)
     require_a_window([str(installed / "bin" / "paretone-gui")], tmp_path, environment | {"DISPLAY": display})

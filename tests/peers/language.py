@@ -114,9 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser, usual: str) -> None:
 
 
 def measure(
-    arguments: argparse.Namespace,
-    make: Callable[[torch.device, torch.dtype, int], Peers],
-    definition: str,
+    arguments: argparse.Namespace, make: Callable[[torch.device, torch.dtype, int], Peers], definition: str
 ) -> Report:
     """The report on the peers that ``make`` makes for a device, a precision and a number of layers (0: all)."""
     device, budget = prepared(arguments), Budget(arguments.minutes, arguments.rounds)

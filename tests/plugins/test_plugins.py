@@ -40,8 +40,8 @@ from paretone.studies.store import Store
 from paretone.techniques import applying_to, conflict, problem, problems, registry, resolve, technique
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.window import MainWindow
 from tests.app.acting import NamedActs
+from tests.app.conftest import MakeWindow
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
 from tests.engine.command_line import Console
@@ -165,7 +165,7 @@ def test_a_profile_of_it_is_spoken_and_without_the_plug_in_says_which(
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
 def test_the_window_says_which_plug_in_was_left_out(
-    tmp_path: Path, visible: Show, make_window: Callable[..., MainWindow], qtbot: QtBot
+    tmp_path: Path, visible: Show, make_window: MakeWindow, qtbot: QtBot
 ) -> None:
     for name in ("broken", "second"):
         written(tmp_path, name, "raise RuntimeError('no luck')")

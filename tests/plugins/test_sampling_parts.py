@@ -23,7 +23,6 @@ from paretone.techniques import resolve as resolve_setting
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE
 from tests.plugins.writing import DECLARED, written
-from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 EB, RESCALE = "entropy_bound", "guidance_rescale"

@@ -12,9 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone.techniques import problems
 from paretone.training.forms import training_form
-from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.app.conftest import MakeWindow, close, ready
 from tests.engine.training.toy_model import toy_manifest
 from tests.packages import needs
 from tests.plugins.writing import DECLARED, written
@@ -86,7 +85,7 @@ TECHNIQUE = declared(
 
 
 def test_a_plug_ins_training_is_done_from_the_window(
-    visible: Callable[[Path], None], make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot
+    visible: Callable[[Path], None], make_window: MakeWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     written(tmp_path, NAME, DECLARED + SOURCE)
     visible(tmp_path)
@@ -99,8 +98,8 @@ def test_a_plug_ins_training_is_done_from_the_window(
     assert panel.work.text().endswith("-pace-0.5") and panel.minutes.value() == 1.0, "as its form proposes"
     panel.knobs.editor("rate").setValue(0.4)
     panel.manifest.setText(str(toy_manifest(tmp_path)))
-    qtbot.waitUntil(panel.start_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    qtbot.waitUntil(panel.start_button.isEnabled)
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
     job, outcome, sentence = ended.args
     assert (job.kind, outcome) == (Kind.TRAIN, Outcome.FINISHED), sentence

@@ -22,7 +22,7 @@ from paretone.session.engine_thread import EngineThread
 from paretone.studies.study import results_folder
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.app.conftest import close, ready
 from tests.peers.official import python_of
 from tests.prompts import shortened
 from tests.workload import only_in_full, workload
@@ -151,7 +151,7 @@ def test_the_window_shows_its_points(
     window.features["studies"].open(walk.study)
     window.workspaces.go_to("tradeoff")
     panel = window.panels["tradeoff"]
-    qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 3, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 3)
     assert "adams_bashforth" in panel.pool.techniques, "in the legend"
     chosen = next(one for one in panel.scene.points if "adams_bashforth" in one.techniques)
     panel.plot.go_to(panel.scene.index[chosen.key])

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, loading
+from tests.app.conftest import PATIENCE_MILLISECONDS, MakeWindow, close, loading
 
 PATIENCE = 10 * PATIENCE_MILLISECONDS
 
@@ -19,7 +19,7 @@ def window_with(
     root: Path,
     text: str,
     options: Mapping[str, object],
-    make_window: Callable[..., MainWindow],
+    make_window: MakeWindow,
     qtbot: QtBot,
     parts: str = "",
 ) -> Iterator[MainWindow]:

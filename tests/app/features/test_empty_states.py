@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.invitation import Invited
-from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
+from tests.app.conftest import in_front
 
 VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training"
 """Panels that begin empty; Listen has an empty state for each of A and B."""
@@ -33,8 +33,8 @@ def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot:
     takes = window.panels["takes"].pages
     assert takes.is_empty
     of_a.buttons[0].click()
-    qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not of_a.isVisible() and of_b.isVisible(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.state.comparison.take_a is not None)
+    qtbot.waitUntil(lambda: not of_a.isVisible() and of_b.isVisible())
     assert not takes.is_empty
 
 
@@ -63,5 +63,5 @@ def test_views_are_filled_by_their_buttons(shared_window: MainWindow, qtbot: QtB
     strategy, threshold = window.panels["strategy"], window.panels["threshold"]
     assert threshold.pages.is_empty
     threshold.pages.empty.buttons[0].click()
-    qtbot.waitUntil(lambda: bool(window.state.artefacts.in_use) and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(window.state.artefacts.in_use) and not window.jobs.busy)
     assert not strategy.pages.is_empty and not threshold.pages.is_empty

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from paretone_app.features.export import WeightsDialog
 from paretone_app.features.layers.study import KIND
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import SMALL
+from tests.app.conftest import SMALL, MakeWindow
 from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.app.holding import Posts
 from tests.engine.speaking import TEXT, write_all
@@ -146,7 +145,7 @@ def test_panels_offer_what_it_has_a_sweep_is_one_press(window: MainWindow, share
 
 
 def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_taken_up(
-    make_window: Callable[..., MainWindow], parts: str, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_window: MakeWindow, parts: str, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)

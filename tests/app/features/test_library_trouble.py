@@ -2,7 +2,6 @@
 and a full disk: ``tests/app/shell/test_window.py``."""
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from paretone.errors import PlainError
 from paretone.setting.library import DATABASE, Library
 from paretone_app.results.takes import open_library
 from paretone_app.shell.only_window import chosen_folder
-from paretone_app.shell.window import MainWindow
-from tests.app.conftest import SMALL, ready
+from tests.app.conftest import SMALL, MakeWindow, ready
 from tests.app.features.takes.test_panel import take
 
 
@@ -33,7 +31,7 @@ def test_a_library_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_library_that_another_program_locks(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
     window = ready(make_window(parts=SMALL), qtbot)
@@ -53,7 +51,7 @@ def test_a_library_that_another_program_locks(
 
 
 def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     blocked = tmp_path / "data" / "takes"

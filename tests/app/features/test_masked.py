@@ -1,7 +1,7 @@
 """A small masked model in the real window on the real engine: spoken whole and in blocks, heard, and what is not for
 it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.conftest import SMALL
+from tests.app.conftest import SMALL, MakeWindow
 from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 
@@ -101,9 +101,7 @@ def cautioned(window: MainWindow) -> str:
 
 
 @pytest.fixture
-def own_window(
-    make_window: Callable[..., MainWindow], parts: str, surroundings: Path, qtbot: QtBot
-) -> Iterator[MainWindow]:
+def own_window(make_window: MakeWindow, parts: str, surroundings: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """Such a window for one test alone."""
     with window_with("OmniVoice", surroundings, TEXT, OPTIONS, make_window, qtbot, parts) as made:
         yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -276,9 +277,9 @@ def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict
 
 # --- Undo and redo ----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def edited(qapp) -> tuple[Selection, Editing, QUndoStack]:
+def edited(qapp) -> Iterator[tuple[Selection, Editing, QUndoStack]]:
     state = AppState(Jobs(lambda command: None))
-    return state.selection, state.editing, state.undo_stack
+    yield state.selection, state.editing, state.undo_stack
 
 
 def test_every_choice_comes_back_in_turn(edited: tuple[Selection, Editing, QUndoStack]) -> None:

@@ -19,9 +19,7 @@ from paretone.errors import SettingError
 from paretone.models.catalogue import harvard_sentences, unseen_sentences
 from tests.engine import speaking
 from tests.engine.small_language import write_model
-from tests.judges import only_words  # noqa: F401
 from tests.peers.__main__ import PEERS
-from tests.prompts import short_prompts  # noqa: F401
 
 REPORT = Report(
     "addition",

@@ -21,7 +21,6 @@ from tests.engine.command_line import Console
 from tests.engine.export.test_language import with_companions
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 from tests.engine.speaking import load, setting
-from tests.judges import only_words  # noqa: F401
 from tests.workload import only_in_full, workload
 
 SENTENCE = catalogue.harvard_sentences()[:1]

@@ -21,7 +21,6 @@ from paretone.setting.setting import Setting
 from paretone.techniques import problem
 from paretone.techniques.blockwise import bench as first_audio
 from tests.engine.small_omni_mini import write_model
-from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
 from tests.peers.__main__ import main as peers
 from tests.peers.omnivoice_exact import OWN_LAYERS, UNPADDED

@@ -20,7 +20,6 @@ from paretone.techniques import compatibility_of
 from tests.engine import small_speech
 from tests.engine.command_line import Console
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
 

@@ -22,7 +22,6 @@ from paretone.measure.timing import Interval
 from paretone.models import catalogue
 from paretone.training.natural_teacher import decoder_copy
 from tests.engine.command_line import Console
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

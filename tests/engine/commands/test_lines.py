@@ -23,7 +23,6 @@ from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.models import catalogue
 from tests.engine.command_line import Console, Outcome, loaded
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

@@ -14,12 +14,11 @@ from paretone import files
 from paretone.commands import output
 from paretone.errors import PlainError
 from paretone.studies.store import Store
-from tests.disk import read_only_disk  # noqa: F401
 from tests.engine.command_line import Console
 from tests.engine.studies.small import study
 
 
-def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path) -> None:  # noqa: F811
+def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path) -> None:
     with pytest.raises(
         PlainError, match=r"a\.csv cannot be written: that disk can only be read; choose another folder"
     ):
@@ -30,7 +29,7 @@ def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path
         output.folder(str(read_only_disk / "new"))
 
 
-def test_of_a_link_the_target_is_said_and_the_true_reason(read_only_disk: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_of_a_link_the_target_is_said_and_the_true_reason(read_only_disk: Path, tmp_path: Path) -> None:
     reasons = {
         read_only_disk / "a.wav": "that disk can only be read; choose another folder",
         tmp_path / "none" / "a.wav": "its folder does not exist; create it or choose another",

@@ -29,7 +29,6 @@ from paretone.models import catalogue
 from paretone.session.events import AudioReady, Event, Progress
 from paretone.setting.profile import Profile
 from tests.engine.command_line import Console, loaded
-from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

@@ -19,7 +19,6 @@ from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict, techniques
-from tests.disk import tiny_disk  # noqa: F401
 
 
 def plain(model: Model, **options: object) -> Profile:
@@ -170,7 +169,7 @@ def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
     assert listing(tmp_path) == []
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:  # noqa: F811
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:
     with pytest.raises(PlainError, match=r"b\.bin could not be written: the disk is full"):
         deliver(tiny_disk / "out", CONTENTS, ignore)
     assert listing(tiny_disk) == []

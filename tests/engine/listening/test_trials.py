@@ -15,7 +15,6 @@ import pytest
 
 from paretone.listening import trials
 from paretone.listening.trials import CUTOFFS, LOW, MID, RecordError, low_passed
-from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.listening.listeners import abx_trial, preference_trial
 
 
@@ -70,7 +69,7 @@ def test_lines_of_a_newer_version_are_left_to_it(tmp_path: Path) -> None:
     assert "newer Paretone" in found.problems[0]
 
 
-def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:  # noqa: F811
+def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:
     folder = tiny_disk / "listening"
     path = trials.append(abx_trial("s", 1), folder)
     room = os.statvfs(tiny_disk)

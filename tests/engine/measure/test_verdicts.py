@@ -17,8 +17,6 @@ from paretone.models.loading import load_vocoder
 from paretone.setting.setting import Setting
 from paretone.techniques.resolving import known
 from paretone.training.natural_teacher import original_speech
-from tests.judges import only_words  # noqa: F401
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
 
 pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]

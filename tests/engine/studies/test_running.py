@@ -27,7 +27,6 @@ from paretone.studies.running import ATTEMPTS, FINISHED, PAUSED, LocalExecutor, 
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, Prepare, Speak, Study, Task, seeded
 from paretone.studies.wording import setting_title
-from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.small_speech import save_cfg_free
 from tests.engine.studies.small import Follower, finished, load, sql, study
 from tests.voices import SECOND
@@ -275,7 +274,7 @@ def test_two_processes_do_not_run_the_same_study(tmp_path: Path) -> None:
         assert run(study(), store, LocalExecutor(load), Follower()) == FINISHED
 
 
-def test_a_full_disk_ends_the_study_and_loses_nothing(tiny_disk: Path) -> None:  # noqa: F811
+def test_a_full_disk_ends_the_study_and_loses_nothing(tiny_disk: Path) -> None:
     many = study(sentences=[f"Sentence {number}." for number in range(30)])
     with pytest.raises(StudyError, match="the disk is full; free some space"):
         finished(tiny_disk, many)

@@ -13,7 +13,7 @@ from paretone.doctor import examine
 from paretone.session.events import EngineReady
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.conftest import SMALL
 
 PARTS = f"{SMALL} extras doctor"
 
@@ -21,7 +21,7 @@ PARTS = f"{SMALL} extras doctor"
 def closed(window: MainWindow, qtbot: QtBot) -> None:
     """Close the dialog once it has found what there is, and wait until it is gone with its thread."""
     doctor = window.features["doctor"]
-    qtbot.waitUntil(doctor.dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(doctor.dialog.copy_button.isEnabled)
     doctor.dialog.close()
     qtbot.waitUntil(lambda: doctor.dialog is None and not doctor.findChildren(Background))
 
@@ -31,7 +31,7 @@ def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: 
     window.action["doctor"].trigger()
     dialog = window.features["doctor"].dialog
     assert dialog is not None and not dialog.copy_button.isEnabled() and "Looking" in dialog.page.toPlainText()
-    qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(dialog.copy_button.isEnabled)
     shown = dialog.page.toPlainText()
     for one in examine(window.state.machine.devices):
         assert f"{one.name}: " in shown

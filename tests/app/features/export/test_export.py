@@ -1,7 +1,6 @@
 """Profiles in the window: the dialog that exports one, and what opening one selects."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from paretone.techniques.guidance_free import SAFETENSORS
 from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, loading, ready
+from tests.app.conftest import SMALL, MakeWindow, close, loading, ready
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
@@ -193,7 +192,7 @@ def test_it_says_what_is_written_for_whom_and_return_asks_for_it(qtbot: QtBot, t
 
 
 @pytest.fixture
-def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
+def window(make_window: MakeWindow, qtbot: QtBot) -> MainWindow:
     """The window with the bundled model loaded and CFG-free used, which needs no calibration."""
     made = make_window(load=load_model, parts=f"{SMALL} export")
     ready(made, qtbot)
@@ -210,9 +209,9 @@ def export(window: MainWindow, qtbot: QtBot, target: str, folder: Path) -> Outco
         QTest.keyClick(dialog.target, Qt.Key.Key_Down)
     dialog.path.selectAll()
     QTest.keyClicks(dialog.path, str(folder))
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         QTest.keyClick(dialog.path, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not window.findChildren(ProfileDialog), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.findChildren(ProfileDialog))
     return ended.args[1]
 
 
@@ -287,7 +286,7 @@ def test_by_the_menu_s_dialog(borrowed_window: MainWindow, tmp_path: Path, qtbot
     dialog.fileSelected.emit(str(path))
     assert window.state.selection.setting == profile.setting
     dialog.close()
-    qtbot.waitUntil(lambda: not window.findChildren(QFileDialog), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.findChildren(QFileDialog))
 
 
 def test_what_is_no_profile_or_does_not_fit_changes_nothing(borrowed_window: MainWindow, tmp_path: Path) -> None:
@@ -328,7 +327,7 @@ def test_a_voice_that_is_not_here_is_said(borrowed_window: MainWindow, tmp_path:
     assert "the voice somebody else, which is not here" in window.notices.banner.text
 
 
-def test_the_model_it_needs_is_loaded(make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path) -> None:
+def test_the_model_it_needs_is_loaded(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
     """Given on the command line, before the engine has started; and one for a model that is not there."""
     path = tmp_path / "language.json"
     setting = Setting("lm-mini", entry("lm-mini").options_with(speed=1.25), (), seed=7)
@@ -338,9 +337,7 @@ def test_the_model_it_needs_is_loaded(make_window: Callable[..., MainWindow], qt
     window.features["profiles"].open(path)
     window.show()
     chosen = window.state.selection
-    qtbot.waitUntil(
-        lambda: chosen.ready and chosen.model_id == "lm-mini" and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    qtbot.waitUntil(lambda: chosen.ready and chosen.model_id == "lm-mini" and not window.jobs.busy)
     assert (chosen.setting.baseline, chosen.setting.techniques) == (setting, ())
     assert window.notices.banner.text.startswith("Opened language.json: ")
 

@@ -17,7 +17,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.machine import Installing
 from paretone_app.widgets.panel_parts import InstallOffer
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.conftest import SMALL
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
@@ -44,11 +44,11 @@ def test_one_click_installs_what_lacks(borrowed_window: MainWindow, tiny: None, 
     assert not panel.start_button.isEnabled()
     assert "pip install 'paretone[train]'" in panel.start_button.toolTip()
     assert panel.install.button.text() == f"Install {MODULE}" and panel.install.button.isEnabled()
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         qtbot.mouseClick(panel.install.button, Qt.MouseButton.LeftButton)
         assert panel.install.button.text() == "Cancel installing"
     assert ended.args[1:] == [Outcome.FINISHED, ""]
-    qtbot.waitUntil(lambda: panel.start_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.start_button.isEnabled())
     assert panel.install.isHidden()
     assert window.notices.banner.text == "Installed: Training. It can be used now."
     window.notices.banner.clear()

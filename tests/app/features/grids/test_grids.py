@@ -25,7 +25,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts
-from tests.app.conftest import PATIENCE_MILLISECONDS, on_screen
+from tests.app.conftest import on_screen
 from tests.app.features.other_families import PATIENCE, choose, ended
 from tests.engine.speaking import TEXT, write_all
 
@@ -54,7 +54,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
 
     assert state.availability.why_not_accelerate() == "" and state.selection.step_times == grid.times[:-1]
     assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
-    qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: state.comparison.take_b is not None)
     take = state.comparison.take_b
     assert take.setting.technique(NAME).artefact == grid.fingerprint and take.measurements.evaluations == 2
     # Other numbers need other grids; those found before are taken up again, also by the next window.

@@ -24,7 +24,7 @@ from paretone_app.audio.sound import Envelope, Sound
 from paretone_app.features.player.control import STEP_SECONDS, own_keys
 from paretone_app.state.playing import Origin
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import NullSink
 
 
 def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
@@ -85,7 +85,7 @@ def test_without_a_device_everything_but_sound_works(panel: Host, qtbot, monkeyp
 
 
 @pytest.mark.slow
-def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: NullSink) -> None:  # noqa: F811
+def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: NullSink) -> None:
     panel.playback.connect_device()
     qtbot.waitUntil(lambda: panel.player.usable)
     assert not named(panel, "Audio device").isVisible()

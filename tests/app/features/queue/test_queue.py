@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Origin
 from tests.app.acting import press
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, close, ready
+from tests.app.conftest import SMALL, MakeWindow, close, ready
 
 PARTS = f"{SMALL} strategy queue"
 
@@ -39,7 +38,7 @@ def made(window: MainWindow) -> list[str]:
     return [one.text for one in reversed(window.results.takes.all)]
 
 
-def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_order_groups_pause_and_cancelling(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = ready(make_window(load_model, parts=PARTS), qtbot)
     jobs, chosen, loaded = window.jobs, window.state.selection, []
     window.bridge.happened.connect(lambda event: loaded.append(event) if isinstance(event, ModelLoaded) else None)
@@ -79,7 +78,7 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     wanted = ["Four.", "Three.", "One.", "In another model."]
     assert texts(window) == wanted
     pause.trigger()
-    qtbot.waitUntil(lambda: len(loaded) == 2 and not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(loaded) == 2 and not jobs.busy)
     assert made(window) == wanted and rows.rowCount() == 4
     assert [one.info.id for one in loaded] == ["lm-mini", "f5-mini"], "the selected one is there again at the end"
     assert heard == {"In another model."}, "of those that waited, the last plays by itself"
@@ -89,11 +88,11 @@ def test_order_groups_pause_and_cancelling(make_window: Callable[..., MainWindow
     assert texts(window) == ["First line.", "Second line."]
     window.action.cancel.trigger()
     assert len(jobs.all) == 2, "only the one under way is cancelled"
-    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not jobs.busy)
     assert made(window)[-1] == "Second line." and "Second line." in heard
 
 
-def test_a_take_waits_for_its_calibration(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_a_take_waits_for_its_calibration(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = ready(make_window(parts=PARTS), qtbot)
     jobs, ended = window.jobs, []
     jobs.ended.connect(lambda job, outcome, sentence: ended.append((job.kind, outcome, sentence)))
@@ -104,7 +103,7 @@ def test_a_take_waits_for_its_calibration(make_window: Callable[..., MainWindow]
     window.action.accelerated.trigger()
     window.state.selection.set_option("guidance", 1.0)
     jobs.stop(False)
-    qtbot.waitUntil(lambda: not jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not jobs.busy)
     assert ended == [(Kind.CALIBRATE, Outcome.FINISHED, ""), (Kind.ACCELERATED, Outcome.FINISHED, "")]
     (take,) = window.results.takes.all
     assert take.setting.technique("ditreducio").artefact and take.setting.options["guidance"] != 1.0, "as asked for"
@@ -144,7 +143,7 @@ application.exec()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
-def test_the_queue_survives_kill_9(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
+def test_the_queue_survives_kill_9(make_window: MakeWindow, tmp_path: Path, qtbot: QtBot) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", KILLED, str(tmp_path), PARTS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -160,11 +159,11 @@ def test_the_queue_survives_kill_9(make_window: Callable[..., MainWindow], tmp_p
     window.jobs.cancel(window.jobs.left[0])
     window.notices.banner.cards[0].answers[0].click()
     assert not window.jobs.left
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert made(window) == ["New.", "Second.", "Third."] and GO_ON not in window.notices.banner.text
 
 
-def test_what_cannot_be_restored_is_said(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
+def test_what_cannot_be_restored_is_said(make_window: MakeWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window = ready(make_window(parts=PARTS + " attention"), qtbot)
     window.jobs.stop(True)
     window.features["attention"].capture(0, 0)

@@ -34,7 +34,7 @@ from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts, acts_of, press
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL, in_front
+from tests.app.conftest import SMALL, in_front
 from tests.app.holding import Posts
 
 KEY = Qt.Key
@@ -227,14 +227,14 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbo
     assert "Press Measure A" in panel.pages.invitation.text() and panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is used and has no table yet"
     posts.hold_at(EngineStatus)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         panel.measure_buttons["A"].click()
         panel.cancel_button.click()
         posts.go_on()
     assert ended.args[1] is Outcome.CANCELLED
     assert panel.reports["A"] is None and panel.state.text().startswith("Cancelled")
     window.state.selection.set_text("One. Two.")
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         panel.measure_buttons["A"].click()
         assert not panel.measure_buttons["A"].isEnabled() and panel.cancel_button.isVisibleTo(panel)
     assert (ended.args[0].kind, ended.args[1]) == (Kind.ROOFLINE, Outcome.FINISHED)
@@ -246,7 +246,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbo
     window.state.selection.switch("steps", True)
     window.state.selection.set_knob("steps", "steps", 3)
     trace = tmp_path / "trace.json"
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.jobs.ended):
         presenter.measure("B", trace=trace)
     assert panel.side == "B" and panel.reports["B"].phases[1].forwards == 3
     assert panel.state.text() == f"Wrote {trace}." and json.loads(trace.read_bytes())["traceEvents"]

@@ -18,7 +18,7 @@ from paretone_app.features.servers.panel import ServersPanel
 from paretone_app.features.tradeoff import words
 from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.conftest import SMALL
 from tests.app.features.studies.studying import finish, opened, texts, write
 
 _ANNA = read_recording(catalogue.voice("anna", "f5-mini").audio)
@@ -143,7 +143,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
     before = len(results.takes.all)
     assert measured(borrowed_window, qtbot).startswith("Measured")
-    qtbot.waitUntil(lambda: panel.state.text() == "Measured and judged.", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.state.text() == "Measured and judged.")
     assert float(panel.table.item(0, 9).text()) > 0.5, "it says something else"
     assert panel.table.item(0, 10).text() == "reports the inverse RTF"
     takes = results.takes.all[: len(results.takes.all) - before]
@@ -169,7 +169,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
 
 def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     presenter, panel = borrowed_window.features["servers"], filled_in(borrowed_window, address, "1", "8", True, "anna")
-    with qtbot.waitSignal(borrowed_window.jobs.began, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(borrowed_window.jobs.began):
         presenter._measure.trigger()
     presenter._cancel.trigger()
     qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")

@@ -7,7 +7,6 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
-from tests.disk import tiny_disk  # noqa: F401
 
 
 @pytest.fixture

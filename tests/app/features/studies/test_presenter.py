@@ -35,7 +35,7 @@ from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
 from paretone_app.features.tradeoff.scene import Filter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, MakeWindow, close, ready
 from tests.app.damage import spoil_database
 from tests.app.features.studies.studying import MANY, created, ended, finish, opened, run_once, shown, texts, write
 from tests.app.features.tradeoff.using import SHOWN, choose_look
@@ -146,7 +146,7 @@ def test_cancelling_keeps_takes(
 
 
 def test_after_a_restart_the_study_is_there_as_it_was_shown_and_goes_on(
-    make_window: Callable[..., MainWindow], posts: Posts, tmp_path: Path, qtbot: QtBot
+    make_window: MakeWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     folder = file.with_suffix(".study")

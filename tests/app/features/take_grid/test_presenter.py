@@ -15,7 +15,7 @@ from paretone_app.features.take_grid import grid
 from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 from paretone_app.shell.window import MainWindow
 from tests.engine.studies.small import finished, study
-from tests.sound import RATE, NullSink, lasting_sink  # noqa: F401
+from tests.sound import RATE, NullSink
 
 pytestmark = pytest.mark.slow
 SENTENCES = ["One sentence.", "Another one."]
@@ -172,9 +172,7 @@ def test_cancelling_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> 
 
 
 def test_pointing_at_cells_plays_them_at_the_same_place(
-    window: MainWindow,
-    lasting_sink: NullSink,  # noqa: F811
-    qtbot: QtBot,
+    window: MainWindow, lasting_sink: NullSink, qtbot: QtBot
 ) -> None:
     panel, presenter = window.panels["take_grid"], window.features["player"]
     deck, player, cells = presenter.deck, presenter.player, panel.cells

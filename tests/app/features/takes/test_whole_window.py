@@ -19,13 +19,10 @@ from paretone_app.features.takes.presenter import TakeJudging, voice_of
 from paretone_app.features.takes.table import COLUMNS
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind, Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.takes.test_panel import take
 from tests.app.holding import Posts
 from tests.app.shell.running import run
 from tests.engine import small_speech
-from tests.judges import only_words  # noqa: F401
-from tests.sound import lasting_sink  # noqa: F401
 from tests.voices import FIRST
 
 TEXT = "One. Two. Three. Four. Five."
@@ -35,7 +32,7 @@ BEFORE = "lasting_sink"
 
 def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     """Cancel the job at which the engine is held, and wait for its end."""
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
         window.action.cancel.trigger()
         posts.go_on()
     assert blocker.args[1] is Outcome.CANCELLED
@@ -49,7 +46,7 @@ def cells(window: MainWindow, title: str) -> list[str]:
 
 def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, panel, compared = borrowed_window, borrowed_window.panels["takes"], borrowed_window.state.comparison
-    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["player"].player.usable)
     for index in range(3):
         window.results.takes.add(take(index))
     window.workspaces.go_to("takes")
@@ -91,7 +88,7 @@ def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_
     assert whole is not None and not whole.unfinished
     shared_posts.hold_at(Progress, 3 * window.state.selection.options_in_force["steps"] + 1)
     window.action.baseline.trigger()
-    qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: shared_posts.held)
     cancel(window, shared_posts, qtbot)
     assert cells(window, "Setting")[0].startswith("Cancelled after 3 of 5 passages: ")
     assert window.state.comparison.take_a is whole, "A stays what can be compared"
@@ -117,13 +114,13 @@ def test_repeat_keeps_what_was_timed_so_far(borrowed_window: MainWindow, shared_
     assert len(take.repeats) == 5 and window.results.library.summary(take.id).repeats == take.repeats
     assert cells(window, "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
     window.workspaces.bring_forward("meters")
-    qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["meters"].meters is not None)
     meters = window.features["meters"].meters
     assert "5 repeats" in meters.summaries["A"].text()
     (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == "Repeat ×5"]
     shared_posts.hold_at(Progress, 2 * 2 + 1)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: shared_posts.held)
     cancel(window, shared_posts, qtbot)
     kept = window.state.comparison.take_a
     assert len(kept.repeats) == 7, "those that were finished before the cancel count"
@@ -196,11 +193,7 @@ def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submi
     assert len(submitted) == 1
 
 
-def test_the_engine_judges_takes_of_any_model(
-    only_words: None,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
-) -> None:
+def test_the_engine_judges_takes_of_any_model(only_words: None, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 10)
     events: list[Event] = []
     engine = EngineThread(events.append, small_speech.load)

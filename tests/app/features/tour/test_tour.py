@@ -14,7 +14,7 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.features.tour import Course, TourPresenter, placed
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.conftest import SMALL
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]
 PARTS = f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
@@ -28,7 +28,7 @@ def begin(window: MainWindow, qtbot: QtBot) -> TourPresenter:
 
 
 def wait_until_done(tour: TourPresenter, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: tour.course.part is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: tour.course.part is None)
     qtbot.waitUntil(lambda: tour.card.next_button.property("look") == "primary")
 
 

@@ -14,7 +14,6 @@ from paretone_app.results.points import Scores, published_points
 from paretone_app.results.study import read_study
 from tests.app.features.tradeoff.using import POINTS, SENTENCES, choose_look, panel_of
 from tests.engine.studies.small import finished, study
-from tests.sound import lasting_sink  # noqa: F401
 
 
 @pytest.fixture

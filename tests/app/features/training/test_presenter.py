@@ -48,7 +48,7 @@ def panel(borrowed_window: MainWindow, tmp_path: Path) -> TrainingPanel:
 
 
 def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
-    qtbot.waitUntil(lambda: button.isEnabled() and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: button.isEnabled() and not window.jobs.busy)
     with qtbot.waitSignal(window.jobs.ended, timeout=4 * PATIENCE_MILLISECONDS) as ended:
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert ended.args[0].kind is Kind.TRAIN
@@ -83,8 +83,8 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
     panel = filled_in(window, tmp_path)
     panel.minutes.setValue(60)
     qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+    qtbot.waitUntil(lambda: len(panel.curves.steps) > 2)
+    with qtbot.waitSignal(window.jobs.ended) as ended:
         qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
     assert ended.args[1] is Outcome.CANCELLED and (Path(panel.work.text()) / CHECKPOINT).is_file()
     assert "Resume continues from the checkpoint" in panel.state.text() and not panel.start_button.isEnabled()

@@ -14,7 +14,6 @@ from paretone_app.features.transfer.panel import COMBINATIONS, TransferPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
 from tests.app.acting import acts
-from tests.app.conftest import PATIENCE_MILLISECONDS
 
 SENTENCES = ("One.", "Two.", "Three.")
 ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")
@@ -97,7 +96,7 @@ def window(shared_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     shared_window.state.selection.set_option("steps", 4)
     yield shared_window
     shared_window.jobs.cancel_all()
-    qtbot.waitUntil(lambda: not shared_window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not shared_window.jobs.busy)
 
 
 def test_a_table_is_measured_on_what_it_has_not_seen(window: MainWindow, qtbot: QtBot) -> None:
@@ -106,8 +105,8 @@ def test_a_table_is_measured_on_what_it_has_not_seen(window: MainWindow, qtbot: 
     assert not shown.measure_button.isEnabled() and "calibrate first" in shown.verdict.text()
     assert shown.calibrate_button.isEnabled()
     strategy.calibrate_on((shown.chosen[0],))
-    qtbot.waitUntil(lambda: not window.jobs.busy and shown.measure_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+    qtbot.waitUntil(lambda: not window.jobs.busy and shown.measure_button.isEnabled())
+    with qtbot.waitSignal(window.jobs.ended):
         shown.measure_button.click()
         assert [job.kind for job in window.jobs.running] == [Kind.TRANSFER]
         assert shown.measure_button.toolTip() == "The transfer is being measured, or waits for it in the queue."
@@ -129,7 +128,7 @@ def test_several_sentences_give_one_table(window: MainWindow, qtbot: QtBot) -> N
     strategy, shown = window.features["strategy"].state, window.panels["transfer"]
     chosen = shown.chosen
     assert len(chosen) == 2
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.jobs.ended):
         shown.calibrate_button.click()
     # The small model reads full stops as ends of passages.
     assert strategy.calibrated_on == tuple(replace(one, text=one.text.rstrip(".")) for one in chosen)

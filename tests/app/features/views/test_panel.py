@@ -21,7 +21,7 @@ from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action, ActionButton
 from tests.app.acting import acts, press
-from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
+from tests.app.conftest import in_front
 from tests.app.holding import Posts
 from tests.app.plotting.test_sheet import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
@@ -167,7 +167,7 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
         panel = opened(window, name)
         press(panel.compute_button, KEY.Key_Space)
         assert panel.cancel_button.isEnabled()
-        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: not window.jobs.busy)
         assert len(panel.canvas.plots) == len(panel.figure.panels)
     made = panel.figure.provenance
     assert made.setting.options == window.state.selection.options
@@ -183,10 +183,10 @@ def test_a_view_is_cancelled(window: MainWindow, shared_posts: Posts, qtbot: QtB
     window.bridge.progress.connect(progress.append)
     shared_posts.hold_at(Progress)
     press(panel.compute_button, KEY.Key_Space)
-    qtbot.waitUntil(lambda: bool(progress), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(progress))
     press(panel.cancel_button, KEY.Key_Space)
     shared_posts.go_on()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert panel.figure is None and panel.compute_button.isEnabled()
     assert panel.state.text().startswith("Cancelled")
 
@@ -194,7 +194,7 @@ def test_a_view_is_cancelled(window: MainWindow, shared_posts: Posts, qtbot: QtB
 def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWindow, qtbot: QtBot) -> None:
     panel = opened(window, "guidance-weight")
     press(panel.compute_button, KEY.Key_Space)
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy)
     assert "train some, for example with w = 0.5" in panel.state.text()
     panel.chooser.setCurrentIndex(0)
     assert "train some" not in panel.state.text()

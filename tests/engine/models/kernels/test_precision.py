@@ -24,7 +24,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques.resolving import known, resolve
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
 
 FRAMES = 40
@@ -149,7 +148,7 @@ class Step(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def trajectory(short_prompts: None) -> dict[str, list[Step]]:  # noqa: F811
+def trajectory(short_prompts: None) -> dict[str, list[Step]]:
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
     works = model.internals(scripted(model, harvard_sentences()[0], voice("", "omni-mini"), setting))
