@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,9 +28,8 @@ from paretone_app.shell.actions import StackAction
 from paretone_app.state.app_state import UNDO_LIMIT, AppState
 from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from paretone_app.state.differences import measured_against
-from paretone_app.state.editing import Edit, Editing
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import Jobs
-from paretone_app.state.selection import Selection
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
@@ -277,13 +275,12 @@ def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict
 
 # --- Undo and redo ----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def edited(qapp) -> Iterator[tuple[Selection, Editing, QUndoStack]]:
-    state = AppState(Jobs(lambda command: None))
-    yield state.selection, state.editing, state.undo_stack
+def state(qapp) -> AppState:
+    return AppState(Jobs(lambda command: None))
 
 
-def test_every_choice_comes_back_in_turn(edited: tuple[Selection, Editing, QUndoStack]) -> None:
-    selection, editing, stack = edited
+def test_every_choice_comes_back_in_turn(state: AppState) -> None:
+    selection, editing, stack = state.selection, state.editing, state.undo_stack
     first, seen = selection.choices, [selection.choices]
     technique = next(one for one in selection.techniques if not selection.is_used(one.name))
     for change in (
@@ -309,8 +306,8 @@ def test_every_choice_comes_back_in_turn(edited: tuple[Selection, Editing, QUndo
         assert selection.choices == after
 
 
-def test_a_knob_that_is_moved_on_and_on_is_one_entry(edited: tuple[Selection, Editing, QUndoStack]) -> None:
-    selection, editing, stack = edited
+def test_a_knob_that_is_moved_on_and_on_is_one_entry(state: AppState) -> None:
+    selection, editing, stack = state.selection, state.editing, state.undo_stack
     before = selection.options["steps"]
     for steps in (9, 8, 7):
         editing.set_option("steps", steps)
@@ -322,8 +319,8 @@ def test_a_knob_that_is_moved_on_and_on_is_one_entry(edited: tuple[Selection, Ed
     assert selection.options["steps"] == before
 
 
-def test_only_what_was_changed_by_an_edit_is_undone(edited: tuple[Selection, Editing, QUndoStack]) -> None:
-    selection, editing, stack = edited
+def test_only_what_was_changed_by_an_edit_is_undone(state: AppState) -> None:
+    selection, editing, stack = state.selection, state.editing, state.undo_stack
     before = selection.options["steps"]
     editing.set_option("steps", 9)
     editing.set_option("steps", before)
