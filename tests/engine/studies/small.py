@@ -21,18 +21,12 @@ SENTENCES = ["One sentence.", "Another one.", "And a third."]
 
 def study(**changes: object) -> Study:
     """Three settings on three sentences, unless ``changes`` say otherwise; ``None`` takes a field out."""
-    given = {
-        "title": "Small",
-        "sentences": SENTENCES,
-        "options": {"steps": 4, "spacing": "uniform", "cross_fade": 0.0},
-        "grid": GRID,
-    }
-    return parse({name: value for name, value in {**given, **changes}.items() if value is not None})
+    options = {"steps": 4, "spacing": "uniform", "cross_fade": 0.0}
+    given = {"title": "Small", "sentences": SENTENCES, "options": options, "grid": GRID, **changes}
+    return parse({name: value for name, value in given.items() if value is not None})
 
 
-def load(
-    model: str, folder: str = "", variant: str = "", device: str = "cpu", **observer: Callable[..., None]
-) -> F5Speech:
+def load(model: str, folder: str = "", variant: str = "", device: str = "cpu", **observer: Callable) -> F5Speech:
     """The small model, whatever is asked for."""
     return small_speech.load(model, folder, variant, device, observer["status"], observer["check"])
 
@@ -75,14 +69,17 @@ class Follower(StudyFollower):
         return self._pause_after is not None and len(self.takes) >= self._pause_after
 
 
-def finished(
-    folder: Path, chosen: Study | None = None, follower: Follower | None = None, load: Callable[..., F5Speech] = load
-) -> str:
+def finished(folder: Path, chosen: Study | None = None, follower: Follower | None = None, load: Callable = load) -> str:
     """Run a study in ``folder`` with the small model; how it ended."""
     chosen = chosen or study()
     with Store(folder) as store:
         store.begin(chosen)
         return run(chosen, store, LocalExecutor(load), follower or Follower())
+
+
+def takes_in(folder: Path) -> tuple[StoredTake, ...]:
+    with Store(folder) as store:
+        return store.takes()
 
 
 def sql(folder: Path, command: str, *values: object) -> list[tuple]:

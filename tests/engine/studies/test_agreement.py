@@ -9,39 +9,24 @@ import numpy as np
 import pytest
 
 from paretone.listening.results import ListeningScore, agreement_page, agreements, rank_correlation
-from paretone.measure.estimates import Estimate
 from paretone.setting.setting import Setting
 from paretone.studies.report import to_html
 from paretone.studies.results import Results, SettingResult
-
-NATURALNESS = (4.2, 4.0, 3.5, 2.0)
-
-
-def figure(value: float) -> Estimate:
-    return Estimate(value, value - 0.1, value + 0.1, 6, 3)
+from tests.engine.studies.test_curves import figure
 
 
-def results(values: tuple[float, ...] = NATURALNESS) -> Results:
-    settings = tuple(
-        SettingResult(
-            f"key{place}",
-            f"Setting {place}",
-            "list",
-            Setting("f5-mini"),
-            "key0",
-            {"naturalness": figure(value), "speed_up": figure(1.0 + place)},
-            finished=6,
-        )
-        for place, value in enumerate(values)
-    )
-    return Results(Path("nowhere"), "Four", "f5-mini", "0" * 12, "2001-01-01", "", {}, settings)
+def results() -> Results:
+    settings = []
+    for place, value in enumerate((4.2, 4.0, 3.5, 2.0)):
+        figures = {"naturalness": figure(value), "speed_up": figure(1.0 + place)}
+        named = f"key{place}", f"Setting {place}", "list", Setting("f5-mini"), "key0", figures
+        settings.append(SettingResult(*named, finished=6))
+    return Results(Path("nowhere"), "Four", "f5-mini", "0" * 12, "2001-01-01", "", {}, tuple(settings))
 
 
 def heard(values: tuple[float, ...], method: str = "mushra") -> list[ListeningScore]:
-    return [
-        ListeningScore("", method, value, value - 5, value + 5, 20, candidate=f"key{place}")
-        for place, value in enumerate(values)
-    ]
+    named = [(f"key{place}", value) for place, value in enumerate(values)]
+    return [ListeningScore("", method, one, one - 5, one + 5, 20, candidate=key) for key, one in named]
 
 
 def test_ranks_agree_whatever_the_scale() -> None:

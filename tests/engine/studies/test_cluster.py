@@ -13,9 +13,9 @@ import pytest
 from paretone.errors import StudyError
 from paretone.studies.running import FINISHED, WorkerLost, run
 from paretone.studies.store import Store, StoredTake
-from paretone.studies.study import Equipment, Outcome, Study
+from paretone.studies.study import Equipment, Outcome
 from tests.engine.studies import small
-from tests.engine.studies.small import Follower, finished, study
+from tests.engine.studies.small import Follower, finished, study, takes_in
 from tests.workload import only_in_full, workload
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -57,12 +57,6 @@ def started(start: Callable[[], object]) -> object:
         return start()
 
 
-def many() -> Study:
-    grid = {"steps.steps": ["off", 2, 3], "ditreducio.threshold": ["off", 1.5]}
-    sentences = [f"This is sentence {number}." for number in range(workload(12, 2))]
-    return study(sentences=sentences, seeds=[0, 1], grid=grid)
-
-
 class Growing(Cluster):
     """A crew of whoever is there, which waits for a node that has joined late to work: on a busy machine the first
     worker might do everything before."""
@@ -82,20 +76,6 @@ class Growing(Cluster):
         return super().wait(observer)
 
 
-class Joining(Follower):
-    """Has a node join the cluster after some takes."""
-
-    def __init__(self, cluster: Nodes, executor: Growing, after: int) -> None:
-        super().__init__()
-        self._cluster, self._executor, self._after, self.node = cluster, executor, after, None
-
-    def take(self, take: StoredTake) -> None:
-        super().take(take)
-        if len(self.takes) == self._after:
-            self.node = started(lambda: self._cluster.add_node(num_cpus=1, object_store_memory=STORE))
-            self._executor.joined = True
-
-
 def kill(cluster: Nodes, node: Node) -> None:
     """Kill ``node`` with its workers: these would otherwise go on for a second or so, in which they may do all that is
     left."""
@@ -108,13 +88,18 @@ def kill(cluster: Nodes, node: Node) -> None:
     psutil.wait_procs(workers, PATIENCE_SECONDS)
 
 
-class Leaving(Joining):
-    """The same; the node that joined is killed once it has worked, in the middle of the study."""
+class Leaving(Follower):
+    """Has a node join the cluster after some takes, and kills it once it has worked, in the middle of the study."""
 
-    killed = False
+    def __init__(self, cluster: Nodes, executor: Growing) -> None:
+        super().__init__()
+        self._cluster, self._executor, self.node, self.killed = cluster, executor, None, False
 
     def take(self, take: StoredTake) -> None:
         super().take(take)
+        if len(self.takes) == 3:
+            self.node = started(lambda: self._cluster.add_node(num_cpus=1, object_store_memory=STORE))
+            self._executor.joined = True
         if len(self._executor._made) == 2 and not self.killed:
             self.killed = True
             assert isinstance(self.node, Node)
@@ -122,12 +107,10 @@ class Leaving(Joining):
 
 
 @pytest.mark.parametrize(
-    ("address", "words", "attempts"),
+    ("address", "why", "tries"),
     [(LOCAL, r"Ray could not start on this machine \(No luck", 2), ("auto", r"no Ray cluster at 'auto' \(No luck", 1)],
 )
-def test_a_cluster_that_cannot_begin_says_so(
-    address: str, words: str, attempts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clusters_that_cannot_begin_say_so(address: str, why: str, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     began: list[dict] = []
 
     def failing(**arguments: object) -> None:
@@ -135,9 +118,9 @@ def test_a_cluster_that_cannot_begin_says_so(
         raise Exception("No luck.")
 
     monkeypatch.setattr(ray, "init", failing)
-    with pytest.raises(StudyError, match=words):
+    with pytest.raises(StudyError, match=why):
         Cluster(address).begin(Equipment("f5-mini"), Observer())
-    assert len(began) == attempts
+    assert len(began) == tries
     assert {one["address"] for one in began} == {address}, "without an address Ray joins any cluster of the machine"
     assert not ray.is_initialized()
 
@@ -157,8 +140,10 @@ def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_t
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
-    chosen, executor = many(), Growing(nodes.address, load=small.load)
-    leaving = Leaving(nodes, executor, after=3)
+    grid = {"steps.steps": ["off", 2, 3], "ditreducio.threshold": ["off", 1.5]}
+    sentences = [f"This is sentence {number}." for number in range(workload(12, 2))]
+    chosen, executor = study(sentences=sentences, seeds=[0, 1], grid=grid), Growing(nodes.address, load=small.load)
+    leaving = Leaving(nodes, executor)
     try:
         with Store(tmp_path / "cluster") as store:
             store.begin(chosen)
@@ -172,21 +157,13 @@ def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_t
     assert leaving.killed and any("died" in line for line in log)
     assert len(executor._made) == 2, "the node that joined late never worked"
     assert len(leaving.takes) == chosen.takes and sum(executor._made.values()) >= chosen.takes
-    # The same as on one machine.
+    # The same as on one machine, take for take and sample for sample.
     assert finished(tmp_path / "here", chosen) == FINISHED
-    require_same_takes(tmp_path / "cluster", tmp_path / "here")
-
-
-def require_same_takes(cluster: Path, here: Path) -> None:
-    """Of two studies, take for take and sample for sample."""
-    with Store(cluster) as store:
-        there = {one.cell: one for one in store.takes()}
-    with Store(here) as store:
-        alone = {one.cell: one for one in store.takes()}
+    there, alone = ({one.cell: one for one in takes_in(tmp_path / name)} for name in ("cluster", "here"))
     assert set(there) == set(alone)
     for cell, take in alone.items():
         mine = there[cell]
         assert (mine.take, mine.log_mel_distance, mine.metrics) == (take.take, take.log_mel_distance, take.metrics)
         assert mine.measurements.ops_ratio == take.measurements.ops_ratio
-    for path in (here / "audio").iterdir():
-        assert (cluster / "audio" / path.name).read_bytes() == path.read_bytes()
+    for path in (tmp_path / "here" / "audio").iterdir():
+        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()

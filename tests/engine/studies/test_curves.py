@@ -34,19 +34,11 @@ def figure(value: float) -> Estimate:
 
 def results(*settings: Setting, finished: int = 6, **more: object) -> Results:
     """Settings whose naturalness is their number, and whose other figures are the same."""
-    found = tuple(
-        SettingResult(
-            f"key{number}",
-            "",
-            "grid",
-            one,
-            "key0",
-            {"naturalness": figure(number), "pitch_range": figure(0.2), "real_time_factor": figure(0.5)},
-            finished=finished,
-        )
-        for number, one in enumerate(settings)
-    )
-    return Results(Path("nowhere"), "Curves", "f5-mini", "0" * 12, "2001-01-01", "", {}, found, **more)
+    found, same = [], {"pitch_range": figure(0.2), "real_time_factor": figure(0.5)}
+    for number, one in enumerate(settings):
+        figures = {"naturalness": figure(number), **same}
+        found.append(SettingResult(f"key{number}", "", "grid", one, "key0", figures, finished=finished))
+    return Results(Path("nowhere"), "Curves", "f5-mini", "0" * 12, "2001-01-01", "", {}, tuple(found), **more)
 
 
 def test_settings_that_differ_in_one_knob_are_a_curve_in_the_order_of_its_values() -> None:
@@ -75,24 +67,19 @@ def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
     assert [one.title for one in found.curves] == [""], "two points without a third are no curve"
     grid.append(used(grid[0], "guidance_interval", steps=2))
     (found,) = curves(results(PLAIN, *grid))
-    assert [(one.title, len(one.points)) for one in found.curves] == [
-        ("no other technique", 3),
-        ("Guidance on the first k steps k = 2", 3),
-    ]
+    assert [one.title for one in found.curves] == ["no other technique", "Guidance on the first k steps k = 2"]
+    assert [len(one.points) for one in found.curves] == [3, 3]
 
 
 def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named() -> None:
     some = [used(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]
     (found,) = curves(results(PLAIN, *some))
     assert found.names == ("bfloat16", "int8") and found.place("int8") == 1.0
-    grid = [
-        used(PLAIN, "ditreducio", threshold=threshold, temporal=temporal)
-        for temporal in ("reuse", "forecast")
-        for threshold in (0.1, 0.2, 0.3)
-    ]
+    grid = []
+    for threshold in (0.1, 0.2, 0.3):
+        grid += [used(PLAIN, "ditreducio", threshold=threshold, temporal=one) for one in ("reuse", "forecast")]
     by_knob = {one.knob.name: one for one in curves(results(PLAIN, *grid))}
-    (ditreducio,) = (one for name, one in by_knob.items() if name == "threshold")
-    titles = [one.title for one in ditreducio.curves]
+    titles = [one.title for one in by_knob["threshold"].curves]
     assert len(set(titles)) == 2 and any("forecast" in title for title in titles), titles
 
 
@@ -103,9 +90,7 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     drawn = ["<svg" + part.partition("</svg>")[0] + "</svg>" for part in page.split("<svg")[1:]]
     root, flat = map(ElementTree.fromstring, drawn)
     assert root.get("aria-label") == "Naturalness (MOS) over Steps"
-    assert flat.get("aria-label") == "Pitch range (nat. log) over Steps", (
-        "no difference to the judge; speed is left out"
-    )
+    assert flat.get("aria-label") == "Pitch range (nat. log) over Steps", "no difference to the judge, and no speed"
     titles = [one.text or "" for one in root.iter(f"{SVG}title")]
     assert "Reference speech: 4.6" in titles and "Without the technique: 0" in titles
     assert "Step pruning 4: Naturalness 2 (1.9 to 2.1)" in titles
@@ -120,10 +105,8 @@ def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:
     root = ElementTree.fromstring(curves_sheet(results(*steps, *guided, *plain)))
     texts = [one.text or "" for one in root.iter(f"{SVG}text")]
     assert [text for text in texts if text.startswith("■")], "curves that differ in another technique are named"
-    rows = {
-        int(one.get("transform", "").split()[1].rstrip(")")) for one in root.iter(f"{SVG}g") if one.get("transform")
-    }
-    assert len(rows) == 2, "a row for the steps and one for guidance"
+    moved = [one.get("transform") for one in root.iter(f"{SVG}g") if one.get("transform")]
+    assert len({one.split()[1] for one in moved}) == 2, "a row for the steps and one for guidance"
     width = float(root.get("width", 0))
     assert width == 2 * WIDTH and root.get("color") == "#222222", "a column for each figure that was judged"
     assert curves_sheet(results(PLAIN)) == ""

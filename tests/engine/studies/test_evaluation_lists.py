@@ -22,32 +22,24 @@ def touch(path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def librispeech(tmp_path: Path) -> Path:
-    touch(tmp_path / "clean" / "4992" / "41806" / "4992-41806-0009.flac")
-    path = tmp_path / "librispeech_pc_test_clean_cross_sentence.lst"
-    path.write_text(
-        "4992-41806-0009\t4.355\tExclaimed Bill Harmon to his wife.\t4992-23283-0000\t6.645\tBut the more "
-        "forgetfulness had then prevailed.\n",
-        encoding="utf-8",
-    )
-    return path
-
-
-def test_librispeech_pc(librispeech: Path) -> None:
-    found = read_evaluation(librispeech, librispeech.parent / "clean")
+def test_librispeech_pc(tmp_path: Path) -> None:
+    clean, librispeech = tmp_path / "clean", tmp_path / "librispeech_pc_test_clean_cross_sentence.lst"
+    prompt = touch(clean / "4992" / "41806" / "4992-41806-0009.flac")
+    spoken = "4992-23283-0000\t6.645\tBut the more forgetfulness had then prevailed."
+    librispeech.write_text(f"4992-41806-0009\t4.355\tExclaimed Bill Harmon to his wife.\t{spoken}\n", encoding="utf-8")
+    found = read_evaluation(librispeech, clean)
     (row,) = found.rows
     assert found.checked == "not as published: its SHA-256 differs", "one line of 1,127"
     published = EvaluationSet(librispeech, next(iter(PUBLISHED)), found.rows)
     assert "cross-sentence: 1 lines" in published.words and published.words.endswith(", as published.")
     assert row.text == "But the more forgetfulness had then prevailed."
     assert row.voice.transcript == "Exclaimed Bill Harmon to his wife."
-    assert row.voice.audio == str(librispeech.parent / "clean" / "4992" / "41806" / "4992-41806-0009.flac")
-    assert row.reference == str(librispeech.parent / "clean" / "4992" / "23283" / "4992-23283-0000.flac")
+    assert row.voice.audio == str(prompt)
+    assert row.reference == str(clean / "4992" / "23283" / "4992-23283-0000.flac")
     with pytest.raises(StudyError, match="give the folder of test-clean as 'manifest_audio'"):
         read_evaluation(librispeech)
     with pytest.raises(StudyError, match=r"recording .*4992-41806-0009\.flac of the list .* is missing"):
-        read_evaluation(librispeech, librispeech.parent)
+        read_evaluation(librispeech, tmp_path)
 
 
 def test_seed_tts(tmp_path: Path) -> None:
@@ -144,11 +136,8 @@ def test_recordings_with_their_texts(tmp_path: Path) -> None:
     found = read_evaluation(path)
     rows = found.rows
     assert found.checked == "a list of no known set, recorded and not checked"
-    assert [(one.text, one.voice.transcript) for one in rows] == [
-        ("First.", "Third."),
-        ("Second, then.", "First."),
-        ("Third.", "Second, then."),
-    ]
+    assert [one.text for one in rows] == ["First.", "Second, then.", "Third."]
+    assert [one.voice.transcript for one in rows] == ["Third.", "First.", "Second, then."]
     assert [Path(one.reference).name for one in rows] == ["a.wav", "b.wav", "c.wav"]
     path.write_text('audio,text,voice\na.wav,"One, two.",x\nb.wav,Other.,y\nc.wav,Third.,x\nd.wav,Last.,y\n')
     touch(tmp_path / "d.wav")

@@ -28,19 +28,9 @@ HALF = UsedTechnique("precision", Values(precision="bfloat16"))
 def take(setting: Setting, seconds: float, minute: int = 0, **changes: object) -> TakeSummary:
     """A take of two seconds of speech."""
     measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=seconds / 2, device="CPU: 2 cores")
-    made = TakeSummary(
-        f"{minute:032x}",
-        f"2026-11-21T10:{minute:02d}:00.000+00:00",
-        "A text.",
-        "anna",
-        setting,
-        24000,
-        48000,
-        measured,
-        machine=MACHINE,
-        checkpoint="a" * 64,
-    )
-    return replace(made, **changes)
+    created = f"2026-11-21T10:{minute:02d}:00.000+00:00"
+    made = TakeSummary(f"{minute:032x}", created, "A text.", "anna", setting, 24000, 48000, measured)
+    return replace(made, **{"machine": MACHINE, "checkpoint": "a" * 64, **changes})
 
 
 def test_a_pair_differs_in_one_technique_only() -> None:
@@ -48,10 +38,8 @@ def test_a_pair_differs_in_one_technique_only() -> None:
     assert (gain.entry.technique, gain.ratio, gain.pairs, gain.others) == ("steps", 4.0, 1, ())
     assert gain.entry.knobs["steps"] == 7 and gain.entry.knobs["spacing"] == "epss", "with all its knobs"
     together = of_takes([take(SEVEN.with_technique(HALF), 0.25, 2), take(SEVEN, 0.5, 1), take(PLAIN, 2.0)], PLACE)
-    assert {(one.entry.technique, one.ratio, one.others) for one in together} == {
-        ("steps", 4.0, ()),
-        ("precision", 2.0, ("steps",)),
-    }
+    gains = {(one.entry.technique, one.ratio, one.others) for one in together}
+    assert gains == {("steps", 4.0, ()), ("precision", 2.0, ("steps",))}
 
 
 @pytest.mark.parametrize(
@@ -74,13 +62,9 @@ def test_nothing_else_may_differ(change: dict[str, object]) -> None:
 
 def test_takes_of_another_model_device_or_machine_count_for_nothing() -> None:
     takes = [take(SEVEN, 0.5, 1), take(PLAIN, 2.0)]
-    for change in (
-        {"model": "omni-mini"},
-        {"checkpoint": "b" * 64},
-        {"device": "NVIDIA H200"},
-        {"machine": "Another; Linux; x"},
-    ):
-        assert of_takes(takes, replace(PLACE, **change)) == ()
+    others = {"model": "omni-mini", "checkpoint": "b" * 64, "device": "NVIDIA H200", "machine": "Another; Linux; x"}
+    for name, value in others.items():
+        assert of_takes(takes, replace(PLACE, **{name: value})) == ()
 
 
 def test_each_take_is_compared_with_the_one_made_next_to_it() -> None:
@@ -110,16 +94,8 @@ def test_a_technique_for_earlier_audio_is_measured_by_that() -> None:
 
 
 def test_the_selected_knobs_come_first_then_the_technique_alone_then_the_newest() -> None:
-    gains = of_takes(
-        [
-            take(EIGHT.with_technique(HALF), 0.1, 9),
-            take(PLAIN.with_technique(HALF), 1.0, 8),
-            take(EIGHT, 1.0, 3),
-            take(SEVEN, 0.5, 1),
-            take(PLAIN, 2.0),
-        ],
-        PLACE,
-    )
+    later = [take(EIGHT.with_technique(HALF), 0.1, 9), take(PLAIN.with_technique(HALF), 1.0, 8), take(EIGHT, 1.0, 3)]
+    gains = of_takes([*later, take(SEVEN, 0.5, 1), take(PLAIN, 2.0)], PLACE)
     of_steps = [one for one in gains if one.entry.technique == "steps"]
     knobs = {one.entry.knobs["steps"]: one.entry for one in of_steps}
     assert best_known(gains, knobs[7]).ratio == 4.0
@@ -129,28 +105,22 @@ def test_the_selected_knobs_come_first_then_the_technique_alone_then_the_newest(
     assert best_known(gains, UsedTechnique("graphs")) is None
 
 
-CLOCK = "CPU seconds of the process"
-
-
 def result(key: str, setting: Setting, **figures: Estimate) -> SettingResult:
     return SettingResult(key, "", "baseline" if key == "plain" else "list", setting, "plain", figures, finished=6)
 
 
 def study(*settings: SettingResult, **changes: object) -> Results:
     found = Results("", "Savings", "f5-mini", "a" * 64, "2026-11-21T10:00:00+00:00", "", {}, settings)
-    return replace(found, machines=(MACHINE,), clocks=(CLOCK,), **changes)
+    return replace(found, machines=(MACHINE,), clocks=("CPU seconds of the process",), **changes)
 
 
 SPED = Estimate(3.9, 3.7, 4.1, 6, 3)
+TWO = result("plain", PLAIN), result("seven", SEVEN, speed_up=SPED)
 
 
 def test_the_speed_up_of_one_technique_comes_with_its_interval() -> None:
-    found = study(
-        result("plain", PLAIN),
-        result("seven", SEVEN, speed_up=SPED),
-        result("both", SEVEN.with_technique(UsedTechnique("precision")), speed_up=replace(SPED, value=5.0)),
-    )
-    (gain,) = of_study(found, PLACE)
+    both = result("both", SEVEN.with_technique(UsedTechnique("precision")), speed_up=replace(SPED, value=5.0))
+    (gain,) = of_study(study(*TWO, both), PLACE)
     assert (gain.entry.technique, gain.ratio, gain.interval, gain.pairs) == ("steps", 3.9, (3.7, 4.1), 6)
     assert gain.study == "Savings"
 
@@ -167,9 +137,7 @@ def test_the_speed_up_of_one_technique_comes_with_its_interval() -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_a_study_of_elsewhere_says_nothing_of_this_machine(change: dict[str, object]) -> None:
-    assert (
-        of_study(replace(study(result("plain", PLAIN), result("seven", SEVEN, speed_up=SPED)), **change), PLACE) == ()
-    )
+    assert of_study(replace(study(*TWO), **change), PLACE) == ()
 
 
 def point(paper: str, model: str, label: str) -> PublishedPoint:
@@ -188,9 +156,7 @@ def test_ratios_are_those_that_the_papers_speak_of() -> None:
     # "accelerates inference by 42.6 %", "improves RTF by 45.9 %", and LLaSA by 29.3 %
     spade = [one for one in published() if one.series.startswith("spade-table-1") and not one.baseline]
     saved = [1 - one.ratios["real_time_factor"] for one in spade]
-    assert saved == pytest.approx([0.426, 0.459, 0.426, 0.459, 0.293, 0.293], abs=5e-4), (
-        "for two sets of sentences each"
-    )
+    assert saved == pytest.approx([0.426, 0.459, 0.426, 0.459, 0.293, 0.293], abs=5e-4), "for two sets of sentences"
     assert point("OmniVoice roofline", "OmniVoice", "block by block").ratios == {"first_audio_p90": 120 / 780}
 
 

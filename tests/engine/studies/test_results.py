@@ -21,24 +21,18 @@ import pytest
 from paretone.measure.estimates import Estimate, picks
 from paretone.measure.evaluation.judges import Verdict
 from paretone.setting.plan import NOTHING_SKIPPED
+from paretone.studies import wording
 from paretone.studies.paired import caution, paired
 from paretone.studies.report import rows_of_takes, to_csv, to_html, to_latex
 from paretone.studies.results import figures_of, front, margins_of, read, to_json
 from paretone.studies.space import Constraint
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
-from paretone.studies.wording import (
-    REFERENCE,
-    doubt_lines,
-    figure_text,
-    paired_lines,
-    reference_lines,
-    setting_title,
-    worst_lines,
-)
+from paretone.studies.wording import REFERENCE, doubt_lines, figure_text, reference_lines, setting_title
 from tests.engine.command_line import Console
 from tests.engine.studies.small import finished, sql, study
 
+JUDGED = "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?"
 OF_THE_SECOND = "setting = (SELECT key FROM settings WHERE place = 1)"
 
 
@@ -64,11 +58,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
             measured = {**json.loads(measurements), "seconds": seconds, "audio_seconds": 2.0}
             measured |= {"backbone_seconds": seconds / 2, "first_audio_seconds": seconds / 4}
             verdict = [["words", {"edits": float(place * (sentence == 0)), "words": 5.0}, "heard"]] if turn == 0 else []
-            direct.execute(
-                "UPDATE takes SET measurements = ?, clock_seconds = ?, verdicts = ? "
-                "WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
-                (json.dumps(measured), seconds, json.dumps(verdict), key, utterance, seed, turn),
-            )
+            given = json.dumps(measured), seconds, json.dumps(verdict), key, utterance, seed, turn
+            direct.execute(JUDGED.replace("SET", "SET measurements = ?, clock_seconds = ?,"), given)
     return tmp_path
 
 
@@ -130,9 +121,8 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
     assert [one.busy for one in found.settings] == [0, 6, 0, 0]
     assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
     (line,) = doubt_lines(found)
-    assert line.startswith(
-        "The machine was busy during 6 of 72 takes: other processes took more than 10 % of the cores. RTF"
-    )
+    said = "The machine was busy during 6 of 72 takes: other processes took more than 10 % of the cores. RTF"
+    assert line.startswith(said)
     page = to_html(found)
     assert line in html.unescape(page) and "<td>18 (6 busy)</td>" in page
     assert [row["busy_takes"] for row in csv.DictReader(io.StringIO(to_csv(found)))] == ["0", "6", "0", "0"]
@@ -177,9 +167,8 @@ def test_a_single_take_has_no_interval(tmp_path: Path) -> None:
     finished(tmp_path, study(sentences=["One sentence."]))
     found = read(tmp_path)
     for one in found.settings:
-        assert one.figures
-        for figure in one.figures.values():
-            assert not figure.spreads and "(" not in figure_text(figure)
+        assert one.figures and not any(figure.spreads for figure in one.figures.values())
+        assert not any("(" in figure_text(figure) for figure in one.figures.values())
     assert "scriptsize" not in to_latex(found)
     assert figure_text(None) == "–"
 
@@ -214,9 +203,7 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
     words, _tail = reference_lines(found)
-    assert words.startswith(
-        "Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 record"
-    )
+    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 rec")
     none = replace(found, references={"word_error_rate": Estimate(0.0, 0.0, 0.0, 3, 3, 15)})
     assert "speech: 0.00 % (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
     assert "0 <small>(15 words)</small>" in to_html(none)
@@ -233,10 +220,7 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
         for key, utterance, seed, turn in rows:
             curve = tuple([5.0 + seed * 0.1 * (keys.index(key) + 1)] * 30)
             said = [Verdict("melody", {"pitch_range": 0.2}, curve=curve).to_json()] if turn == 0 else []
-            direct.execute(
-                "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
-                (json.dumps(said), key, utterance, seed, turn),
-            )
+            direct.execute(JUDGED, (json.dumps(said), key, utterance, seed, turn))
     found = read(folder)
     for place, one in enumerate(found.settings, start=1):
         diversity = one.figures["diversity"]
@@ -249,15 +233,12 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
     assert found.front(("speed_up", "diversity")) == {found.settings[-1].key}
 
 
-def by_definition(costs: np.ndarray) -> list[bool]:
-    return [not any((other <= one).all() and (other < one).any() for other in costs) for one in costs]
-
-
 @pytest.mark.parametrize("objectives", [2, 3])
 def test_against_the_definition(objectives: int) -> None:
     # Of few values, so that many points are equal in something.
     costs = np.random.default_rng(objectives).integers(0, 9, (200, objectives)).astype(float)
-    assert front(costs).tolist() == by_definition(costs)
+    expected = [not any((other <= one).all() and (other < one).any() for other in costs) for one in costs]
+    assert front(costs).tolist() == expected
 
 
 def test_what_is_not_a_number_is_on_no_front() -> None:
@@ -282,9 +263,8 @@ def test_a_rate_against_formulas_written_plainly() -> None:
     assert found.p == pytest.approx(2 * (comb(6, 0) + comb(6, 1)) / 2**6)
     draws = [(np.array(one)[pick].sum() - np.array(other)[pick].sum()) / 64 for pick in picks(8, 1000)]
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(draws, (2.5, 97.5))))
-    assert found.words.startswith("Word error rate +15.62 % (") and "5 of 8 sentences worse, 1 better, p = 0.219" in (
-        found.words
-    )
+    assert found.words.startswith("Word error rate +15.62 % (")
+    assert "5 of 8 sentences worse, 1 better, p = 0.219" in found.words
     swapped = paired("word_error_rate", counted(other), counted(one))
     assert swapped is not None and swapped.difference == -found.difference and swapped.p == found.p
 
@@ -318,10 +298,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for key, utterance, seed, text in direct.execute("SELECT setting, utterance, seed, text FROM takes").fetchall():
             errors = (2.0, 4.0, 0.0)[texts.index(text)] if key == chosen.candidates[2].key else 0.0
             verdict = [["words", {"edits": errors, "words": 4.0}, "murmur" if errors else text]]
-            direct.execute(
-                "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ?",
-                (json.dumps(verdict), key, utterance, seed),
-            )
+            direct.execute(JUDGED, (json.dumps(verdict), key, utterance, seed, 0))
     return folder
 
 
@@ -339,7 +316,7 @@ def test_a_study_says_tests_tail_and_the_worst_takes(judged: Path, console: Cons
     assert [one.difference for one in against] == [one.difference for one in tests.values()]
     assert [one.error_rate for one in results.worst(last.key)] == [1.0, 1.0, 0.5, 0.5]
     assert results.worst(baseline.key) == ()
-    said = "\n".join([*paired_lines(results), *worst_lines(results)])
+    said = "\n".join([*wording.paired_lines(results), *wording.worst_lines(results)])
     assert "against its baseline: Word error rate +50.00 %" in said and "not corrected for their number" in said
     assert "100 %: “Another one.” (" in said and "heard as “murmur”, audio/" in said
     page = to_html(results)

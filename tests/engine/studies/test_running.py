@@ -28,7 +28,7 @@ from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, Prepare, Speak, Study, Task, seeded
 from paretone.studies.wording import setting_title
 from tests.engine.small_speech import save_cfg_free
-from tests.engine.studies.small import Follower, finished, load, sql, study
+from tests.engine.studies.small import Follower, finished, load, sql, study, takes_in
 from tests.voices import SECOND
 from tests.workload import workload
 
@@ -43,8 +43,7 @@ def audio(folder: Path) -> dict[str, bytes]:
 def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) -> None:
     chosen, follower = study(seeds=[1, 2], rounds=2), Follower()
     assert finished(tmp_path / "s", chosen, follower) == FINISHED
-    with Store(tmp_path / "s") as store:
-        takes = {one.cell: one for one in store.takes()}
+    takes = {one.cell: one for one in takes_in(tmp_path / "s")}
     assert set(takes) == {cell for one in chosen.candidates for cell in chosen.cells(one)}
     assert len(takes) == len(follower.takes) == chosen.takes == 36
     assert follower.advances[-1] == (36, 36, 0.0)
@@ -53,10 +52,8 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     # As when it is made by itself.
     model = load("f5-mini", status=lambda text: None, check=lambda: None)
     candidate, spoken = chosen.candidates[1], chosen.utterances[2]
-    alone = [
-        synthesise(model, spoken.text, spoken.voice, setting)
-        for setting in (seeded(candidate, 2), seeded(candidate, 2).baseline)
-    ]
+    mine = seeded(candidate, 2)
+    alone = [synthesise(model, spoken.text, spoken.voice, setting) for setting in (mine, mine.baseline)]
     (cell,) = [one for one in chosen.cells(candidate) if (one.utterance, one.seed, one.round) == (spoken.key, 2, 0)]
     kept = takes[cell]
     assert np.array_equal(soundfile.read(tmp_path / "s" / "audio" / f"{kept.take}.wav")[0], alone[0].samples)
@@ -84,24 +81,17 @@ def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path) -
     figures = results.settings[1].figures
     assert figures["ops_ratio"].value == pytest.approx(0.5) and figures["log_mel_distance"].value > 0
     assert not any(metric(name).is_timed for each in results.settings for name in each.figures) and not results.clocks
-    follower = Follower(cancel_after=3)
     with pytest.raises(Cancelled):
-        finished(tmp_path / "cut", together, follower)
+        finished(tmp_path / "cut", together, Follower(cancel_after=3))
     assert finished(tmp_path / "cut", together) == FINISHED
-    with Store(tmp_path / "cut") as store:
-        assert {one.cell for one in store.takes()} == set(found)
+    assert {one.cell for one in takes_in(tmp_path / "cut")} == set(found)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"rounds": 2}, "rounds repeat takes to time them"),
-        ({"search": {"space": {"steps": [2, 4]}}}, "the search asks for RTF"),
-    ],
-)
-def test_nothing_that_needs_times_is_spoken_at_once(change: dict, words: str) -> None:
-    with pytest.raises(StudyError, match=words):
-        study(batch=4, **change)
+def test_nothing_that_needs_times_is_spoken_at_once() -> None:
+    with pytest.raises(StudyError, match="rounds repeat takes to time them"):
+        study(batch=4, rounds=2)
+    with pytest.raises(StudyError, match="the search asks for RTF"):
+        study(batch=4, search={"space": {"steps": [2, 4]}})
 
 
 def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
@@ -125,19 +115,15 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
 
 
 def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path) -> None:
-    follower = Follower(cancel_after=4)
     with pytest.raises(Cancelled):
-        finished(tmp_path / "s", follower=follower)
-    with Store(tmp_path / "s") as store:
-        before = store.takes()
+        finished(tmp_path / "s", follower=Follower(cancel_after=4))
+    before = takes_in(tmp_path / "s")
     assert len(before) == 4
-    again = Follower()
+    again, third = Follower(), Follower()
     assert finished(tmp_path / "s", follower=again) == FINISHED
     assert len(again.takes) == 5
     assert again.advances[0][:2] == (5, 9)
-    with Store(tmp_path / "s") as store:
-        assert set(before) < set(store.takes())
-    third = Follower()
+    assert set(before) < set(takes_in(tmp_path / "s"))
     assert finished(tmp_path / "s", follower=third) == FINISHED
     assert third.takes == []
 
@@ -157,22 +143,18 @@ def test_a_take_whose_audio_was_lost_or_cut_short_is_made_again(tmp_path: Path) 
     # Cancelled before it was made again, a take is what it was.
     with pytest.raises(Cancelled):
         finished(tmp_path / "s", chosen, Follower(cancel_after=0))
-    with Store(tmp_path / "s") as store:
-        assert len(store.takes()) == 18
+    assert len(takes_in(tmp_path / "s")) == 18
     again = Follower()
     assert finished(tmp_path / "s", chosen, again) == FINISHED
     assert {f"{one.take}.wav" for one in again.takes} == {gone, short, wrong}
     assert again.advances[-1][:2] == (18, 18)
     assert audio(tmp_path / "s") == before
-    assert read(tmp_path / "s").lost == ()
-    with Store(tmp_path / "s") as store:
-        assert len(store.takes()) == 18
+    assert read(tmp_path / "s").lost == () and len(takes_in(tmp_path / "s")) == 18
 
 
 def test_pausing_ends_after_the_take_under_way(tmp_path: Path) -> None:
     assert finished(tmp_path / "s", follower=Follower(pause_after=3)) == PAUSED
-    with Store(tmp_path / "s") as store:
-        assert len(store.takes()) == 3
+    assert len(takes_in(tmp_path / "s")) == 3
     assert finished(tmp_path / "s") == FINISHED
 
 
@@ -187,12 +169,10 @@ def test_a_setting_that_cannot_be_run_is_left_out_and_says_why(tmp_path: Path) -
 
 def test_settings_have_their_names_and_name_their_weights(tmp_path: Path) -> None:
     """The baseline's as well, and knobs that are left out are as the weights want them."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "weights").touch()
-    save_cfg_free(folder / "half.safetensors", 0.5)
+    (tmp_path / "weights").touch()
+    save_cfg_free(tmp_path / "half.safetensors", 0.5)
     named = ({"name": one, "techniques": {"guidance_free": {"weights": one}}} for one in ("half", "third"))
-    chosen = study(grid=None, setting=[{"name": "as it is"}, *named], folder=str(folder), sentences=["One."])
+    chosen = study(grid=None, setting=[{"name": "as it is"}, *named], folder=str(tmp_path), sentences=["One."])
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [setting_title(one) for one in found] == ["as it is", "half", "third"]
@@ -201,13 +181,14 @@ def test_settings_have_their_names_and_name_their_weights(tmp_path: Path) -> Non
 
 
 def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = study()
-
     class Deaf:
         def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
             if text == "Another one.":
                 raise PlainError("The judge sleeps.")
             return Verdict("words", {"edits": 1.0, "words": 2.0}, "one")
+
+    def no_reference(*said: object) -> None:
+        raise PlainError("Nobody spoke.")
 
     ear = JudgeKind("ear", "Ear", "deaf:load")
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
@@ -248,10 +229,6 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [(one.finished, one.problem) for one in found] == [(3, ""), (3, "")]
-
-
-def no_reference(*said: object) -> None:
-    raise PlainError("Nobody spoke.")
 
 
 def test_a_judge_that_is_not_there_ends_the_study_before_it_begins(tmp_path: Path) -> None:
@@ -307,10 +284,7 @@ def _start(folder: Path) -> multiprocessing.Process:
 
 def _kept(folder: Path) -> dict[object, tuple[str, str]]:
     """Takes in the study's file; each has its audio."""
-    if not (folder / DATABASE).exists():
-        return {}
-    with Store(folder) as store:
-        takes = store.takes()
+    takes = takes_in(folder) if (folder / DATABASE).exists() else ()
     for take in takes:
         samples, _ = soundfile.read(folder / "audio" / f"{take.take}.wav")
         assert len(samples) == take.frames > 0
@@ -319,7 +293,7 @@ def _kept(folder: Path) -> dict[object, tuple[str, str]]:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_it_loses_nothing_and_redoes_nothing(tmp_path: Path) -> None:
-    folder, moments = tmp_path / "killed", random.Random(KILLS)
+    folder, moments, chosen = tmp_path / "killed", random.Random(KILLS), _many()
     before: dict = {}
     found: Counter[int] = Counter()
     for _ in range(KILLS):
@@ -331,10 +305,9 @@ def test_killed_at_random_moments_it_loses_nothing_and_redoes_nothing(tmp_path: 
         assert before.items() <= after.items()
         found[len(after) - len(before)] += 1
         before = after
-    assert finished(folder, _many()) == FINISHED
+    assert finished(folder, chosen) == FINISHED
     whole = _kept(folder)
     assert before.items() <= whole.items()
-    chosen = _many()
     assert set(whole) == {cell for one in chosen.candidates for cell in chosen.cells(one)}
     print(f"{KILLS} kills; takes made between two: {sorted(found.elements())}")
     # Sample for sample what an undisturbed run gives, and not one file more.
@@ -356,8 +329,7 @@ def all_tasks(one: Queue, worker: object = "a") -> list[Task]:
 
 
 def test_two_workers_keep_to_their_own_sentences() -> None:
-    chosen = study()
-    one = queue(chosen)
+    chosen, one = study(), queue(study())
     done: dict[str, list[Speak]] = {"a": [], "b": []}
     for _ in range(3):
         for worker in done:
@@ -420,19 +392,17 @@ def test_a_dead_workers_task_goes_to_another_until_too_many_have_died_with_it() 
 
 
 def test_a_setting_that_cannot_be_run_is_taken_out() -> None:
-    chosen = study()
-    one = queue(chosen)
+    one = queue(study())
     first = one.next("a")
     one.give_up("a")
     one.drop(first.cell.setting)
     assert one.progress == (1, 7)
-    assert {task.cell.setting for task in all_tasks(one)} == {other.key for other in chosen.candidates[1:]}
+    assert {task.cell.setting for task in all_tasks(one)} == {other.key for other in study().candidates[1:]}
     assert not one.left
 
 
 def test_the_estimate_counts_what_is_left_however_it_came_and_went() -> None:
-    chosen = study()
-    one = queue(chosen)
+    chosen, one = study(), queue(study())
     first = one.next("a")
     assert one.seconds_left() is None
     one.done("a", 2.0)

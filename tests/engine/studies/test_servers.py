@@ -21,14 +21,8 @@ HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
 
 def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text('{"num_inference_steps": 16, "voice": "mia", "seed": 9}')
-    given = {
-        **HERE,
-        "clients": [1, 8],
-        "request": "request.json",
-        "fields": {"speed": 1.5},
-        "vary": {"num_inference_steps": [8, 16]},
-        "token": True,
-    }
+    given = {**HERE, "clients": [1, 8], "request": "request.json", "token": True}
+    given |= {"fields": {"speed": 1.5}, "vary": {"num_inference_steps": [8, 16]}}
     found = parse({"grid": {"steps": [8]}, "server": [given]}, root=tmp_path)
     servers = [one for one in found.candidates if one.origin == SERVER]
     assert [one.name for one in servers] == [
@@ -51,10 +45,8 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
     given = {**HERE, "clients": 1, "request": "request.json", "vary": {"extra_params.shift": [0.1, 0.3]}}
     found = parse({"server": [given]}, root=tmp_path)
     targets = [target_of(one.setting, "anna") for one in found.candidates]
-    assert [one.body("Rice.", 3)["extra_params"] for one in targets] == [
-        {"seed": 3, "shift": 0.1},
-        {"seed": 3, "shift": 0.3},
-    ]
+    said = [one.body("Rice.", 3)["extra_params"] for one in targets]
+    assert said == [{"seed": 3, "shift": 0.1}, {"seed": 3, "shift": 0.3}]
     assert targets[0].body("Rice.", None)["extra_params"] == {"seed": 5, "shift": 0.1}
     assert found.candidates[1].name == "Box, at 1 client, extra_params.shift 0.3"
     assert parse(found.to_json(), root=tmp_path).candidates == found.candidates

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,12 @@ from paretone.studies.study import BASELINE, GRID
 from tests.engine.studies.small import study
 from tests.voices import FIRST, SECOND
 
+SPACE = {"space": {"steps.steps": [4]}}
+
 
 def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
-    found = parse(
-        {
-            "sentences": ["One."],
-            "grid": {"guidance": [1.0, 2.0], "steps": {"steps": ["off", 4, 7], "sway": [-1.0, 0.0]}},
-        }
-    )
+    grid = {"guidance": [1.0, 2.0], "steps": {"steps": ["off", 4, 7], "sway": [-1.0, 0.0]}}
+    found = parse({"sentences": ["One."], "grid": grid})
     # Without step pruning its sway makes no difference: 2 × (1 + 2 × 2).
     assert len(found.candidates) == 10
     assert [one.origin for one in found.candidates] == [BASELINE] * 2 + [GRID] * 8
@@ -35,12 +34,8 @@ def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
 
 
 def test_combinations_that_techniques_rule_out_are_left_out_with_the_reason() -> None:
-    found = parse(
-        {
-            "sentences": ["One."],
-            "grid": {"ditreducio": {"threshold": ["off", 0.1]}, "first_block": {"threshold": ["off", 0.1]}},
-        }
-    )
+    threshold = {"threshold": ["off", 0.1]}
+    found = parse({"sentences": ["One."], "grid": {"ditreducio": threshold, "first_block": threshold}})
     assert len(found.candidates) == 3
     ((_, reason),) = found.ruled_out
     assert "DiTReducio" in reason
@@ -71,11 +66,8 @@ def test_a_file(tmp_path: Path) -> None:
 
 def test_a_recording_of_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(b"")
-    data = {
-        "voices": [{"audio": "me.wav", "transcript": "It is me."}],
-        "sentences": ["One."],
-        "grid": {"steps.steps": [4]},
-    }
+    mine = {"audio": "me.wav", "transcript": "It is me."}
+    data = {"voices": [mine], "sentences": ["One."], "grid": {"steps.steps": [4]}}
     (spoken,) = parse(data, root=tmp_path).utterances
     assert re.fullmatch("own:me.wav:[0-9a-f]{16}", spoken.voice.id)
     assert spoken.voice.transcript == "It is me."
@@ -130,24 +122,15 @@ def test_a_search_is_read() -> None:
         ({"voices": [{"audio": "nowhere.wav"}]}, "there is no recording nowhere.wav"),
         ({"seeds": []}, "seeds must be whole numbers from 0"),
         ({"seeds": [1, 10**30]}, r"seeds\[1\] is too large a number"),
-        (
-            {"grid": {"first_block.threshold": [float("inf")]}},
-            r"grid\.first_block\.threshold\[0\] must be a number, not inf",
-        ),
-        ({"search": {"space": {"steps.steps": [4]}, "seed": 2**32}}, "search.seed must be at most 4294967295"),
+        ({"grid": {"first_block.threshold": [inf]}}, r"grid\.first_block\.threshold\[0\] must be a number, not inf"),
+        ({"search": {**SPACE, "seed": 2**32}}, "search.seed must be at most 4294967295"),
         ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
         ({"sentences": "nowhere.txt"}, "nowhere.txt is not a text file: No such file or directory"),
         ({"colour": "red"}, "colour is an unknown field"),
-        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["loudness"]}}, "neither end of"),
-        (
-            {"search": {"space": {"steps.steps": [4]}, "constraint": [{"metric": "clipping"}]}},
-            "needs exactly one of at_most",
-        ),
+        ({"search": {**SPACE, "objectives": ["loudness"]}}, "neither end of"),
+        ({"search": {**SPACE, "constraint": [{"metric": "clipping"}]}}, "needs exactly one of at_most"),
         ({"manifest": "list.lst"}, "manifest has its own sentences and voices"),
-        (
-            {"search": {"space": {"steps.steps": [4]}, "objectives": ["diversity"]}},
-            "the search asks for Diversity, which compares takes of different seeds; give two seeds",
-        ),
+        ({"search": {**SPACE, "objectives": ["diversity"]}}, "asks for Diversity, which .* seeds; give two seeds"),
     ],
 )
 def test_a_study_that_makes_no_sense(changes: dict, sentence: str) -> None:
@@ -200,13 +183,8 @@ def test_an_option_and_a_technique_of_one_name_need_quotes(tmp_path: Path, name:
 def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) -> None:
     path = tmp_path / "both.toml"
     path.write_text('sentences = ["One."]\n[grid]\nsteps = [8, 16]\n"steps.steps" = ["off", 4]\n', encoding="utf-8")
-    settings = [one.setting for one in read(path).candidates]
-    assert [(one.options["steps"], bool(one.techniques)) for one in settings] == [
-        (8, False),
-        (16, False),
-        (8, True),
-        (16, True),
-    ]
+    found = [(one.setting.options["steps"], bool(one.setting.techniques)) for one in read(path).candidates]
+    assert found == [(8, False), (16, False), (8, True), (16, True)]
 
 
 def test_a_setting_is_named_as_published() -> None:
@@ -216,12 +194,8 @@ def test_a_setting_is_named_as_published() -> None:
     named = [one for one in found if one.name in ("T2", "w=0.67-epss")]
     assert [(one.name, one.setting.options["steps"]) for one in named] == [("T2", 32), ("w=0.67-epss", 7), ("T2", 32)]
     knobs = [one.setting.techniques[0].knobs for one in named]
-    assert (knobs[0]["threshold"], knobs[0]["metric"], knobs[1]["weight"], knobs[2]["threshold"]) == (
-        0.1,
-        "relative",
-        0.67,
-        0.3,
-    )
+    assert (knobs[0]["threshold"], knobs[0]["metric"]) == (0.1, "relative")
+    assert (knobs[1]["weight"], knobs[2]["threshold"]) == (0.67, 0.3)
     with pytest.raises(PlainError, match="T9"):
         parse({**given, "setting": [{"as": "T9"}]})
 
@@ -286,7 +260,5 @@ def test_another_folder_is_written_and_the_rest_stays() -> None:
     assert tomllib.loads(moved) == {**tomllib.loads(text), "folder": "/new/ä \\ one"}
     for odd in ('title = "A"\n"folder" = "/old"\n', 'title = "A"\n[search]\nfolder = "no"\n'):
         assert tomllib.loads(with_folder(odd, "a.toml", "/new")) == {**tomllib.loads(odd), "folder": "/new"}
-    assert json.loads(with_folder('{"title": "A", "folder": "/old"}', "a.json", "/new")) == {
-        "title": "A",
-        "folder": "/new",
-    }
+    given = '{"title": "A", "folder": "/old"}'
+    assert json.loads(with_folder(given, "a.json", "/new")) == {"title": "A", "folder": "/new"}
