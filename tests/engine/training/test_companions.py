@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from paretone import cli
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
@@ -34,16 +32,9 @@ from paretone.training.spoken_tokens import SpokenTokens, write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
 from paretone_app.features.training.model import training
-from tests.engine.small_language import (
-    CODES,
-    CONFIG,
-    LAYERS,
-    PHONES,
-    write_draft,
-    write_model,
-    write_order,
-    write_student,
-)
+from tests.engine import small_language
+from tests.engine.command_line import Console
+from tests.engine.small_language import LAYERS, write_draft, write_model, write_order, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting
 from tests.engine.training.learning import Recorder
 
@@ -55,9 +46,9 @@ def utterances(count: int = 30) -> tuple[SpokenTokens, ...]:
     draw = np.random.default_rng(5)
     lengths = draw.integers(8, 20, count)
     # Codes follow from phones, so that there is something to learn.
-    phones = [draw.integers(0, len(PHONES), length).astype(np.int16) for length in lengths]
+    phones = [draw.integers(0, len(small_language.PHONES), length).astype(np.int16) for length in lengths]
     pairs = zip(["anna" if number % 2 else "bella" for number in range(count)], phones, strict=True)
-    return tuple(SpokenTokens(who, one, (one % CODES).astype(np.int16)) for who, one in pairs)
+    return tuple(SpokenTokens(who, one, (one % small_language.CODES).astype(np.int16)) for who, one in pairs)
 
 
 @pytest.fixture
@@ -76,14 +67,12 @@ def data() -> TokenData:
 
 
 @pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
 
 
-def draft_recipe(
-    teacher: LmMiniTeacher, data: TokenData, initial: dict | None = None, **options: object
-) -> DraftRecipe:
-    chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1, **options)
+def draft_recipe(teacher: LmMiniTeacher, data: TokenData, initial: dict | None = None) -> DraftRecipe:
+    chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1)
     return DraftRecipe(teacher, data, CPU, chosen, initial)
 
 
@@ -111,9 +100,7 @@ def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTe
     assert 0 < validated["acceptance"] < 1
 
 
-def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
-    teacher: LmMiniTeacher, data: TokenData, root: Path
-) -> None:
+def test_a_drafts_file_has_trained_layers_by_their_number(teacher: LmMiniTeacher, data: TokenData, root: Path) -> None:
     recipe = draft_recipe(teacher, data)
     train(recipe, 2)
     path = root / DRAFTS / recipe.file_name
@@ -130,9 +117,7 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
 
 
-def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(
-    teacher: LmMiniTeacher, data: TokenData
-) -> None:
+def test_a_student_is_its_teacher_without_layers_and_comes_nearer(teacher: LmMiniTeacher, data: TokenData) -> None:
     # What was spoken has nothing to do with a teacher that is noise: learn from the teacher alone.
     recipe = student_recipe(teacher, data, alpha=0.0, matrix_rate=1e-3, other_rate=1e-3)
     batch = teacher.collate([[one] for one in data.held_out])
@@ -145,15 +130,11 @@ def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(
     assert all(parameter.grad is None for parameter in recipe.teacher.parameters())
 
 
-def test_a_student_of_the_original_layers_learns_from_them_and_says_so(
-    teacher: LmMiniTeacher, data: TokenData, root: Path
-) -> None:
+def test_a_student_of_original_layers_learns_and_says_so(teacher: LmMiniTeacher, data: TokenData, root: Path) -> None:
     recipe = student_recipe(teacher, data, original_layers=True, attention_interval=1, relative_latents=False)
     batch = teacher.collate([[one] for one in data.held_out])
     wanted, found = teacher.network(batch, outputs=(0, 2)), recipe.model(batch, outputs=(0, 1))
-    errors = [
-        (found.outputs[one] - wanted.outputs[layer])[batch.heard].square().mean() for one, layer in ((0, 0), (1, 2))
-    ]
+    errors = [(found.outputs[at] - wanted.outputs[of])[batch.heard].square().mean() for at, of in ((0, 0), (1, 2))]
     _, terms = recipe.losses(batch)
     assert terms["latent"] == pytest.approx(float(torch.stack(errors).mean().detach()), rel=1e-5)
     recipe.save(root / STUDENTS / recipe.file_name, recipe.metadata_after(60))
@@ -170,9 +151,7 @@ def test_a_student_of_the_original_layers_learns_from_them_and_says_so(
         recipe.restore(earlier)
 
 
-def test_the_chosen_importance_is_measured_before_it_prunes(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_importance_is_measured_before_it_prunes(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (anna, *_) = voices("lm-mini")
     monkeypatch.setattr("paretone.techniques.spade.training.voices", lambda model, folder: (anna,))
     options = StudentOptions(positions=300, importance="cosine")
@@ -186,26 +165,18 @@ def test_the_chosen_importance_is_measured_before_it_prunes(
         job(root, tmp_path / "listed", Student(replace(options, retained=(0, 2)))).run()
 
 
-def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, console: Console) -> None:
     write_order(root)
     work = job(root, tmp_path / "work", Student(StudentOptions())).request.work
     place = ["--folder", str(root), "--work", work, "--export", str(root), "--device", "cpu", "--threads", "1"]
     chosen = "--depth 2 --importance word_error --alpha 0.5 --skew 0 --attention-interval 1 --attention-scale 8"
     more = f"--original-layers --published-latents --positions 300 --sentences {SENTENCES} --steps 1 --json"
-    assert cli.main(["train", "spade", *place, *chosen.split(), *more.split()]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = console.data("train", "spade", *place, *chosen.split(), *more.split())
     assert (data["retained"], data["targets"]) == ("0,2", "original"), "layers with the largest word errors"
     with safe_open(data["checkpoint"], "pt") as file:
         said = file.metadata()
-    wanted = {
-        "importance": "word_error",
-        "alpha": "0.5",
-        "skew": "0",
-        "attention_interval": "1",
-        "attention_scale": "8",
-        "targets": "original",
-        "latents": "published",
-    }
+    wanted = {"importance": "word_error", "alpha": "0.5", "skew": "0", "attention_interval": "1"}
+    wanted |= {"attention_scale": "8", "targets": "original", "latents": "published"}
     assert {name: said[name] for name in wanted} == wanted
 
 
@@ -213,11 +184,9 @@ def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, capsys: 
 def test_going_on_from_a_checkpoint_gives_the_same_bits(
     teacher: LmMiniTeacher, data: TokenData, make: Callable[..., DraftRecipe | StudentRecipe]
 ) -> None:
-    through = make(teacher, data)
+    through, first, second = (make(teacher, data) for _ in range(3))
     train(through, 4)
-    first = make(teacher, data)
     train(first, 2)
-    second = make(teacher, data)
     second.restore(first.state())
     train(second, 2, first=3)
     for name, value in through.model.state_dict().items():
@@ -274,9 +243,7 @@ def test_with_an_evaluation_set_no_own_speech_is_held_out(root: Path, teacher: L
         gathered(replace(request, validation="without recordings.csv"), teacher, Follower())
 
 
-def test_a_draft_starts_from_an_earlier_one(
-    root: Path, tmp_path: Path, data: TokenData, teacher: LmMiniTeacher
-) -> None:
+def test_a_draft_starts_from_an_earlier_one(tmp_path: Path, data: TokenData, teacher: LmMiniTeacher) -> None:
     earlier = draft_recipe(teacher, data)
     train(earlier, 3)
     earlier.save(tmp_path / "earlier.safetensors", earlier.metadata_after(0))
@@ -285,11 +252,9 @@ def test_a_draft_starts_from_an_earlier_one(
         assert torch.allclose(recipe.model.state_dict()[name], value, atol=2e-3), name
 
 
-def test_without_numbers_companions_fit_the_model(
-    tmp_path: Path, data: TokenData, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_numbers_companions_fit_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the window proposes: a student of half of the layers, a draft with a quarter of them on top."""
-    monkeypatch.setitem(CONFIG, "num_hidden_layers", 24)
+    monkeypatch.setitem(small_language.CONFIG, "num_hidden_layers", 24)
     root = write_model(tmp_path / "deep")
     write_order(root, tuple(map(float, range(24))))
     given = {"model": "lm-mini", "work": ""}
@@ -383,9 +348,7 @@ def test_what_cannot_be_is_said_before_anything_is_spoken(
         train_companion(request, make(root), Hurried(), QUICK)
 
 
-def test_what_was_spoken_before_a_stop_is_not_spoken_again(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_spoken_is_not_spoken_again(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stopping(Recorder):
         last = 6
 

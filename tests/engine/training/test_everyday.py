@@ -3,15 +3,8 @@ from __future__ import annotations
 import re
 
 from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
-from paretone.training.sentences import (
-    LONGEST_EVERYDAY,
-    SHORTEST_EVERYDAY,
-    TEMPLATE_SHARE,
-    corpus_sentences,
-    everyday_sentences,
-    runs,
-    written_sentences,
-)
+from paretone.training import sentences as module
+from paretone.training.sentences import corpus_sentences, everyday_sentences, runs, written_sentences
 
 
 def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
@@ -23,7 +16,7 @@ def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
 def test_everyday_sentences_are_different_whole_and_of_something_of_everything():
     sentences = everyday_sentences(3_000)
     assert len(set(sentences)) == 3_000
-    assert all(SHORTEST_EVERYDAY <= len(one) <= LONGEST_EVERYDAY for one in sentences)
+    assert all(module.SHORTEST_EVERYDAY <= len(one) <= module.LONGEST_EVERYDAY for one in sentences)
     assert all(one[0] in '"' or one[0].isupper() for one in sentences)
     assert all(re.search(r'[.?!]"?$', one) for one in sentences)
     assert not any(re.search(r"[<>_]|  |\ba [aeiou]", one) for one in sentences)
@@ -32,7 +25,7 @@ def test_everyday_sentences_are_different_whole_and_of_something_of_everything()
         assert len(re.findall(what, text)) > 10, what
     written = written_sentences()
     assert len(set(written)) == len(written) >= 180
-    assert all(len(one) <= LONGEST_EVERYDAY and one == one.strip() for one in written)
+    assert all(len(one) <= module.LONGEST_EVERYDAY and one == one.strip() for one in written)
 
 
 def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():
@@ -43,7 +36,7 @@ def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():
     assert all(forbidden.isdisjoint(runs(one)) for one in sentences)
     everyday = set(everyday_sentences(2_000))
     share = sum(one in everyday for one in sentences) / 2_000
-    assert abs(share - (1 - TEMPLATE_SHARE - len(written_sentences()) / 2_000)) < 0.02
+    assert abs(share - (1 - module.TEMPLATE_SHARE - len(written_sentences()) / 2_000)) < 0.02
     assert len(corpus_sentences(5)) == 5
 
 

@@ -4,14 +4,12 @@ saved and found."""
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import safe_open
 
-from paretone import cli
 from paretone.errors import SettingError
 from paretone.models.families.language_network import FeatureDrafter, LanguageNetwork, TokenModel
 from paretone.models.files.checkpoints import fingerprint
@@ -28,6 +26,7 @@ from paretone.techniques.speculative.feature_training import FeatureDraftOptions
 from paretone.training.spoken_tokens import write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
+from tests.engine.command_line import Console
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import NEVER, request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, places_of, rule_of
@@ -91,8 +90,7 @@ def test_layers_to_read() -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Path:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+def root(tmp_path: Path, one_thread: None) -> Path:
     return write_model(tmp_path / "model")
 
 
@@ -152,21 +150,18 @@ def test_with_other_products_it_still_reads_the_target() -> None:
     features = torch.randn(3, (len(READS) + 1) * draft.head.shape[1]).double()
     assert torch.equal(changed.mix(features), 2 * draft.mix(features))
     found = changed.draft(states, embedded, changed.cache(5), places, 2)
-    assert all(
-        one.shape == other.shape and not torch.equal(one, other) for one, other in zip(found, expected, strict=True)
-    )
+    assert all(one.shape == other.shape and not one.equal(other) for one, other in zip(found, expected, strict=True))
     assert torch.equal(draft.draft(states, embedded, draft.cache(5), places, 2)[1], expected[1])
 
 
-def test_the_command_trains_one_and_other_checkpoints_do_not_take_it(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_command_trains_one_which_other_checkpoints_do_not_take(
+    root: Path, tmp_path: Path, console: Console
 ) -> None:
     work = tmp_path / "work"
     place = ["--folder", str(root), "--work", str(work), "--export", str(root), "--device", "cpu", "--threads", "1"]
     more = f"--features --positions 300 --sentences {SENTENCES} --steps 2 --json".split()
     write_tokens(work / f"{fingerprint(root / 'model.safetensors')[:8]}-{SENTENCES}-own-speech.npz", utterances())
-    assert cli.main(["train", "draft", *place, *more]) == 0
-    made = json.loads(capsys.readouterr().out)
+    made = console.data("train", "draft", *place, *more)
     assert made["reads"] == "1" and 0 < made["validation"]["acceptance"] < 1
     with safe_open(made["checkpoint"], "pt") as file:
         assert file.metadata()["kind"] == "feature-draft"

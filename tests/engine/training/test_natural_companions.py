@@ -34,6 +34,7 @@ from tests.engine.small_natural import CODES, CPU, write_lm, write_named, write_
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_natural import Hummer
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 QUICK = Intervals(validation_steps=2, validates_first=True)
 TEXT = "Is it late?"
 
@@ -53,11 +54,6 @@ def teacher(root: Path) -> LmMiniTeacher:
 @pytest.fixture(scope="module")
 def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     return write_named(tmp_path_factory.mktemp("voices"))
-
-
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
 
 
 def test_it_speaks_what_people_write_and_phones_are_found_at_latent_frames(teacher: LmMiniTeacher) -> None:
@@ -92,18 +88,9 @@ def test_recordings_become_tokens_of_what_is_said(teacher: LmMiniTeacher, tmp_pa
     assert {PHONES[phone] for phone in held_out[0].phones} >= {"n", "ˈO"}
 
 
-def asked(root: Path, tmp_path: Path, steps: int, manifest: str = "", corpus: str = "") -> CompanionRequest:
+def asked(root: Path, work: Path, **more: object) -> CompanionRequest:
     """A companion of the small LM mini in ``root``, from recordings or from a corpus."""
-    return CompanionRequest(
-        model="lm-mini",
-        work=str(tmp_path / "work"),
-        folder=str(root),
-        device="cpu",
-        steps=steps,
-        sentences=0,
-        manifest=manifest,
-        corpus=corpus,
-    )
+    return CompanionRequest(model="lm-mini", work=str(work), folder=str(root), device="cpu", sentences=0, **more)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +104,7 @@ def asked(root: Path, tmp_path: Path, steps: int, manifest: str = "", corpus: st
 def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     root: Path, anna: Voice, tmp_path: Path, companion: Draft | Student, technique: str
 ) -> None:
-    request = asked(root, tmp_path, steps=2, manifest=str(manifest_of(tmp_path / "speech")))
+    request = asked(root, tmp_path / "work", steps=2, manifest=str(manifest_of(tmp_path / "speech")))
     trained = train_companion(request, companion, Follower(), QUICK)
     assert trained.steps == 2 and trained.validation
     model = load_model("lm-mini", folder=str(root), device="cpu")
@@ -126,13 +113,8 @@ def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     chosen = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0)).with_technique(
         UsedTechnique(technique, Values(depth=2) if technique == spade.NAME else Values())
     )
-    tokens = [
-        token
-        for _, decoding in model.decodings(scripted(model, TEXT, anna, chosen))
-        for cycle in decoding
-        for token in cycle.tokens
-    ]
-    assert len(tokens) > 5
+    speech = list(model.decodings(scripted(model, TEXT, anna, chosen)))
+    assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 5
     out = tmp_path / "out" / "lm-mini"
     export_language(LanguageExport("lm-mini", companion.kind.rstrip("s"), out, model_folder=str(root)), Follower())
     write_vocoder(out.parent / entry("lm-mini").vocoder)
@@ -147,10 +129,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_companion_learns_from_the_corpus_that_the_model_learnt_from(
-    root: Path, corpus: Path, tmp_path: Path
-) -> None:
-    request = asked(root, tmp_path, steps=1, corpus=str(corpus))
+def test_companions_learn_from_the_corpus_that_the_model_learnt_from(root: Path, corpus: Path, tmp_path: Path) -> None:
+    request = asked(root, tmp_path / "work", steps=1, corpus=str(corpus))
     train_companion(request, Draft(DraftOptions(positions=300, lower=1)), Follower(), QUICK)
     log = json.loads((tmp_path / "work" / LOG).read_text(encoding="utf-8").splitlines()[0])
     assert log["origin"] == f"10 clips of {corpus.name}"

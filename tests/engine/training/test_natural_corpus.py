@@ -62,31 +62,20 @@ def test_an_interrupted_corpus_goes_on_where_it_stopped(tmp_path: Path):
         make_corpus(tmp_path / "broken", FEW, lambda: hummer, stop)
     with pytest.raises(TrainingError, match="no complete corpus"):
         open_corpus(tmp_path / "broken")
-    again = Hummer()
-    reported: list[int] = []
+    again, reported = Hummer(), []
     broken = make_corpus(tmp_path / "broken", FEW, lambda: again, lambda done, total: reported.append(done))
     assert len(again.spoken) == 9  # The first shard was complete.
     assert reported[-1] == 14
     whole = make_corpus(tmp_path / "whole", FEW, Hummer)
     assert (len(whole.training), len(whole.held_out)) == (12, 2)
     for ours, theirs in zip(broken.training + broken.held_out, whole.training + whole.held_out, strict=True):
-        assert (ours.voice, ours.text, ours.formant, ours.phones) == (
-            theirs.voice,
-            theirs.text,
-            theirs.formant,
-            theirs.phones,
-        )
-        np.testing.assert_array_equal(ours.mel, theirs.mel)
-        np.testing.assert_array_equal(ours.latents, theirs.latents)
+        for name in ("voice", "text", "formant", "phones", "mel", "latents"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
 
 
 def test_what_is_there_is_not_made_again_and_needs_no_teacher(tmp_path: Path):
     made = make_corpus(tmp_path, FEW, Hummer)
-
-    def nobody() -> Hummer:
-        raise AssertionError("nobody is needed")
-
-    again = make_corpus(tmp_path, FEW, nobody)
+    again = make_corpus(tmp_path, FEW, lambda: pytest.fail("nobody is needed"))
     opened = open_corpus(tmp_path)
     assert [one.text for one in made.training] == [one.text for one in again.training]
     assert [one.text for one in made.training] == [one.text for one in opened.training]

@@ -3,6 +3,7 @@ bundled model's, from the release's folder to a file that the release is decoded
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,17 +40,14 @@ from tests.packages import needs
 
 pytestmark = needs("onnx", "onnxruntime", "tokenizers", "transformers")
 COSY, LLASA = "CosyVoice2-0.5B", "Llasa-1B"
-TEXTS = (
-    "It says this.",
-    "Rain comes tomorrow.",
-    "Go on.",
-    "Two of 3 are gone.",
-    "Nobody was there.",
-    "The end is near.",
-)
+TEXTS = ("It says this.", "Rain comes tomorrow.", "Go on.", "Two of 3 are gone.", "Nobody came.", "The end is near.")
 RECORDINGS = 8
 QUICK = Intervals(validation_steps=2, validates_first=True)
 both = pytest.mark.parametrize("model", [COSY, LLASA])
+DRAFT = Draft(DraftOptions(positions=300, warm_up=1, lower=1, upper=1))
+ON_FEATURES = DraftOnFeatures(FeatureDraftOptions(positions=300, warm_up=1))
+# What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
+STUDENT = Student(StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4))
 
 
 @dataclass(frozen=True)
@@ -90,14 +88,11 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Releas
 
 
 @pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+def _small(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
     monkeypatch.setattr(adapter, "CONTEXT", 300)
     # The small codec has more codes than the small language model.
     hear = LlasaTeacher.hear
-    monkeypatch.setattr(
-        LlasaTeacher, "hear", lambda one, *given: [code % llasa_release.CODES for code in hear(one, *given)]
-    )
+    monkeypatch.setattr(LlasaTeacher, "hear", lambda *given: [code % llasa_release.CODES for code in hear(*given)])
 
 
 def teacher_of(release: Release) -> OfficialTeacher:
@@ -107,16 +102,9 @@ def teacher_of(release: Release) -> OfficialTeacher:
 
 
 def train(release: Release, work: Path, companion: Draft | Student, follower: Follower | None = None) -> Path:
-    request = CompanionRequest(
-        model=release.model,
-        work=str(work),
-        sentences=0,
-        manifest=str(release.manifest),
-        export=str(release.root.parent / "made" / work.name),
-        steps=6,
-        folder=str(release.root),
-        device="cpu",
-    )
+    places = {"folder": release.root, "manifest": release.manifest, "export": release.root.parent / "made" / work.name}
+    given = {name: str(path) for name, path in places.items()}
+    request = CompanionRequest(model=release.model, work=str(work), sentences=0, steps=6, device="cpu", **given)
     return Path(train_companion(request, companion, follower or Follower(), QUICK).checkpoint)
 
 
@@ -139,16 +127,13 @@ def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[s
     assert batch.labels[1, length - 1 :].tolist() == [1, teacher.codes, IGNORED, IGNORED]
     assert batch.heard.sum(1).tolist() == [length + 3, length + 1]
     scores = teacher.network(batch).logits[:4]
-    expected = speech.own.tokens.logits(
-        speech.own.tokens.transformer(found[None], None, batch.positions)[0, length - 1 :]
-    )
+    states = speech.own.tokens.transformer(found[None], None, batch.positions)[0, length - 1 :]
+    expected = speech.own.tokens.logits(states)
     torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
 
 
 @both
-def test_joined_utterances_are_a_transcript_and_its_continuation(
-    releases: Callable[[str], Release], model: str
-) -> None:
+def test_joined_utterances_are_a_text_and_its_continuation(releases: Callable[[str], Release], model: str) -> None:
     teacher = teacher_of(releases(model))
     first, second = (SpokenTokens("one", teacher.read(text), np.array([2, 4])) for text in ("Go on.", "It says this."))
     batch = teacher.collate([[first, second]])
@@ -161,37 +146,14 @@ def test_joined_utterances_are_a_transcript_and_its_continuation(
 @pytest.mark.parametrize(
     ("model", "companion", "technique", "kind"),
     [
-        (
-            COSY,
-            Draft(DraftOptions(positions=300, warm_up=1, lower=1, upper=1)),
-            UsedTechnique("speculative", Values(tolerance=0.0)),
-            "drafts",
-        ),
-        (
-            LLASA,
-            DraftOnFeatures(FeatureDraftOptions(positions=300, warm_up=1)),
-            UsedTechnique("speculative", Values(tolerance=0.0, draft="features")),
-            "feature_drafts",
-        ),
-        # What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
-        (
-            COSY,
-            Student(
-                StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4)
-            ),
-            UsedTechnique("spade", Values(depth=2)),
-            "students",
-        ),
+        (COSY, DRAFT, UsedTechnique("speculative", Values(tolerance=0.0)), "drafts"),
+        (LLASA, ON_FEATURES, UsedTechnique("speculative", Values(tolerance=0.0, draft="features")), "feature_drafts"),
+        (COSY, STUDENT, UsedTechnique("spade", Values(depth=2)), "students"),
     ],
     ids=["draft", "draft on features", "student"],
 )
-def test_a_companion_is_trained_from_recordings_and_speaks(
-    releases: Callable[[str], Release],
-    model: str,
-    companion: Draft | DraftOnFeatures | Student,
-    technique: UsedTechnique,
-    kind: str,
-    tmp_path: Path,
+def test_companions_trained_from_recordings_speak(
+    releases: Callable, model: str, companion: Draft | Student, technique: UsedTechnique, kind: str, tmp_path: Path
 ) -> None:
     release, follower = releases(model), Recorder()
     made = train(release, tmp_path / f"{kind}-{model}", companion, follower)
@@ -217,10 +179,9 @@ def test_what_the_model_speaks_itself_is_learnt_from(releases: Callable[[str], R
     cosy_release.write_release(tmp_path / COSY)
     release = Release(COSY, tmp_path / COSY, releases(COSY).manifest)
     teacher, follower = teacher_of(release), Recorder()
-    spoken = teacher.speak(["Go on.", "It says this."], [release.voice], 0, "cpu", follower)
-    assert [one.phones.tolist() for one in spoken] == [
-        teacher.read(text).tolist() for text in ("Go on.", "It says this.")
-    ]
+    texts = ["Go on.", "It says this."]
+    spoken = teacher.speak(texts, [release.voice], 0, "cpu", follower)
+    assert [one.phones.tolist() for one in spoken] == [teacher.read(text).tolist() for text in texts]
     assert all(len(one.codes) >= 2 * len(one.phones) for one in spoken)  # CosyVoice's least length.
     assert follower.told == [(0, 2), (1, 2), (2, 2)]
 
@@ -229,9 +190,7 @@ def test_texts_without_a_word_are_named_before_any_work(releases: Callable[[str]
     release = releases(COSY)
     broken = tmp_path / "broken.csv"
     text = release.manifest.read_text().replace("Go on.", "…")
-    broken.write_text(
-        "\n".join(f"{release.manifest.parent}/{line}" if ".wav" in line else line for line in text.split("\n"))
-    )
+    broken.write_text(re.sub(r"(?m)^(?=.*\.wav)", f"{release.manifest.parent}/", text))
     with pytest.raises(TrainingError, match="line 4: "):
         teacher_of(release).record(broken, tmp_path / "work", Follower())
 

@@ -14,32 +14,15 @@ from torch import nn
 from paretone.errors import TrainingError
 from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
-from paretone.training import features
-from paretone.training.flow_matching import (
-    FlowMatchingOptions,
-    LatentBatch,
-    LatentFlowOptions,
-    SpeechBatch,
-    draw_latent_problem,
-    draw_problem,
-    span_error,
-    synthesis_problem,
-)
-from paretone.training.learner import (
-    MATRICES,
-    OTHERS,
-    LayerMatrices,
-    Learner,
-    LearningOptions,
-    Muon,
-    MuonAndAdamW,
-    Rates,
-    orthogonalised,
-)
+from paretone.training import features, flow_matching
+from paretone.training import learner as learning
+from paretone.training.flow_matching import FlowMatchingOptions, LatentFlowOptions, draw_latent_problem, draw_problem
+from paretone.training.learner import LayerMatrices, Learner, LearningOptions, Muon, MuonAndAdamW, Rates
 from paretone.training.session import Diverged
 from paretone.training.spoken_tokens import VOCABULARY
+from tests.engine.training import toy_model
 from tests.engine.training.toy_corpus import Clip, toy_clip
-from tests.tools.recipes.natural_f5 import SMALL_F5, aligned_example, predicted_velocity
+from tests.tools.recipes.natural_f5 import aligned_example, predicted_velocity
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")
@@ -79,8 +62,8 @@ def _learn(network: Network, optimisers: MuonAndAdamW, steps: int, scale: float 
 
 def test_matrices_are_apart_unless_they_have_no_rate(network: Network):
     optimisers = MuonAndAdamW(network, LAYERS, Rates(None, 1e-3))
-    assert list(optimisers.parts) == [OTHERS]
-    moved = optimisers.parts[OTHERS].param_groups[0]["params"]
+    assert list(optimisers.parts) == [learning.OTHERS]
+    moved = optimisers.parts[learning.OTHERS].param_groups[0]["params"]
     assert [id(one) for one in moved] == [id(one) for one in network.parameters()]
     network.layers[1]["inner"].weight.requires_grad_(False)
     matrices, others = LAYERS.split(network)
@@ -116,8 +99,8 @@ def test_checkpoints_that_two_separate_optimisers_wrote_are_read(network: Networ
     """So did the recipes before the two were one."""
     matrices, others = LAYERS.split(network)
     apart = {
-        MATRICES: Muon(matrices, lr=RATES.matrices),
-        OTHERS: torch.optim.AdamW(others, lr=RATES.others, betas=(0.9, 0.98), weight_decay=0.0),
+        learning.MATRICES: Muon(matrices, lr=RATES.matrices),
+        learning.OTHERS: torch.optim.AdamW(others, lr=RATES.others, betas=(0.9, 0.98), weight_decay=0.0),
     }
     together = MuonAndAdamW(network, LAYERS, RATES)
     together.parts.update(apart)
@@ -136,15 +119,12 @@ def test_the_state_of_other_optimisers_is_refused(network: Network):
 
 # --- Muon -------------------------------------------------------------------------------------------------------------
 def test_singular_values_come_near_one():
-    matrices = (
-        torch.randn(3, 16, 48, generator=torch.Generator().manual_seed(0)) * torch.tensor([0.01, 1, 50])[:, None, None]
-    )
-    values = torch.linalg.svdvals(orthogonalised(matrices))
-    assert values.min() > 0.3
-    assert values.max() < 1.3
+    matrices = torch.randn(3, 16, 48, generator=_generator()) * torch.tensor([0.01, 1, 50])[:, None, None]
+    values = torch.linalg.svdvals(learning.orthogonalised(matrices))
+    assert 0.3 < values.min() < values.max() < 1.3
     matrix = torch.randn(1, 8, 24, generator=torch.Generator().manual_seed(1))
     left, _, right = torch.linalg.svd(matrix[0], full_matrices=False)
-    assert (torch.diag(left.T @ orthogonalised(matrix)[0] @ right.T) > 0.3).all()
+    assert (torch.diag(left.T @ learning.orthogonalised(matrix)[0] @ right.T) > 0.3).all()
 
 
 @pytest.mark.parametrize("shape", [(24, 8), (8, 24)])
@@ -208,16 +188,14 @@ def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None
 
 
 # --- Flow matching ----------------------------------------------------------------------------------------------------
-SMALL = replace(
-    SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1, text_num_embeds=len(VOCABULARY.phones)
-)
+SMALL = replace(toy_model.SMALL, text_num_embeds=len(VOCABULARY.phones))
 
 
 def _generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def collate(items: Sequence[Sequence[Clip]]) -> SpeechBatch:
+def collate(items: Sequence[Sequence[Clip]]) -> flow_matching.SpeechBatch:
     return features.collate([[aligned_example(one) for one in item] for item in items])
 
 
@@ -248,17 +226,13 @@ def test_spans_cover_seven_tenths_to_all_of_an_item_and_no_padding(batch):
         assert ((problem.span[:, 1:] != problem.span[:, :-1]).sum(1) <= 2).all()
         shares.append(problem.span.sum(1) / batch.lengths)
     shares = torch.stack(shares)
-    assert shares.min() > 0.65
-    assert shares.max() <= 1
-    assert 0.82 < shares.mean() < 0.88
+    assert 0.65 < shares.min() <= shares.max() <= 1 and 0.82 < shares.mean() < 0.88
 
 
 def test_conditions_are_dropped_as_often_as_asked(batch):
     problems = [draw_problem(batch, FlowMatchingOptions(), _generator(seed)) for seed in range(600)]
-    text = np.mean([one.drops_text for one in problems])
-    audio = np.mean([one.drops_audio for one in problems])
-    assert 0.11 < text < 0.19
-    assert 0.34 < audio < 0.46
+    assert 0.11 < np.mean([one.drops_text for one in problems]) < 0.19
+    assert 0.34 < np.mean([one.drops_audio for one in problems]) < 0.46
     assert all(one.drops_audio for one in problems if one.drops_text)
     assert not any(one.condition.any() for one in problems if one.drops_audio)
     for one in problems:
@@ -273,28 +247,27 @@ def test_the_training_forward_pass_is_that_of_sampling():
     batch = collate([[prompt, clip]])
     with torch.no_grad():
         for time in (0.05, 0.4, 0.9):
-            problem = synthesis_problem(batch, time, _generator())
+            problem = flow_matching.synthesis_problem(batch, time, _generator())
             run = model.begin(problem.condition, batch.ids, np.array([time], np.float32), guided=True)
             conditional, unconditional = model.velocity(problem.noised, 0, run)
             ours = predicted_velocity(model, batch.ids, problem)[0]
             torch.testing.assert_close(ours, conditional, atol=2e-5, rtol=1e-4)
             dropped = replace(problem, drops_text=True, drops_audio=True, condition=torch.zeros_like(problem.condition))
-            torch.testing.assert_close(
-                predicted_velocity(model, batch.ids, dropped)[0], unconditional, atol=2e-5, rtol=1e-4
-            )
+            without = predicted_velocity(model, batch.ids, dropped)[0]
+            torch.testing.assert_close(without, unconditional, atol=2e-5, rtol=1e-4)
 
 
 def test_the_error_counts_the_span_only():
     velocity, target = torch.zeros(1, 4, 2), torch.ones(1, 4, 2)
     target[0, 1] = 3
     span = torch.tensor([[False, True, True, False]])
-    assert float(span_error(velocity, target, span)) == pytest.approx((9 + 1) / 2)
+    assert float(flow_matching.span_error(velocity, target, span)) == pytest.approx((9 + 1) / 2)
 
 
 FULL = LatentFlowOptions(drop_prompt=0, drop_both=0)
 
 
-def latent_batch(items: int = 200) -> LatentBatch:
+def latent_batch(items: int = 200) -> flow_matching.LatentBatch:
     """Joined items in the even rows; 20 latents, of which the last 4 are padding in every third row."""
     generator = torch.Generator().manual_seed(0)
     lengths = torch.full((items,), 20)
@@ -306,7 +279,7 @@ def latent_batch(items: int = 200) -> LatentBatch:
     joins = torch.zeros(items, dtype=torch.long)
     joins[::2] = 7
     places = torch.ones(items, 80, dtype=torch.long)
-    return LatentBatch(latents, phones, torch.where(phones > 0, 3, 0), places, lengths, joins)
+    return flow_matching.LatentBatch(latents, phones, torch.where(phones > 0, 3, 0), places, lengths, joins)
 
 
 def test_the_latent_path_runs_from_noise_outside_the_prompt():
@@ -317,8 +290,7 @@ def test_the_latent_path_runs_from_noise_outside_the_prompt():
     torch.testing.assert_close(arrived[free], given.latents[free], atol=1e-5, rtol=0)
     assert not problem.noised[problem.prompt].any()
     assert torch.equal(problem.span, given.mask & free)
-    assert 0 <= float(problem.times.min()) < 0.02
-    assert 0.97 < float(problem.times.max()) <= 1
+    assert 0 <= problem.times.min() < 0.02 and 0.97 < problem.times.max() <= 1
     ends = problem.prompt.sum(1)
     assert (ends[::2] == 7).all()
     single = ends[1::2]

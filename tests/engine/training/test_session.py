@@ -19,16 +19,7 @@ from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
 from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
-from paretone.training.session import (
-    CHECKPOINT,
-    LOG,
-    Budget,
-    Diverged,
-    Intervals,
-    Recipe,
-    TrainingSession,
-    require_finite,
-)
+from paretone.training.session import CHECKPOINT, LOG, Budget, Diverged, Intervals, Recipe, TrainingSession
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.tools.recipes.natural_codecs import NaturalVocoder, VocoderOptions
@@ -152,7 +143,11 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Pa
     step = recipe.step
 
     def third_diverges(number: int, progress: float) -> dict[str, float]:
-        return {"loss": require_finite(float("nan"), "loss", number)} if number == 3 else step(number, progress)
+        return (
+            {"loss": session_module.require_finite(float("nan"), "loss", number)}
+            if number == 3
+            else step(number, progress)
+        )
 
     recipe.step = third_diverges
     with pytest.raises(Diverged, match=r"step 3.*last good checkpoint is kept; resume from it with lower"):
@@ -200,9 +195,7 @@ def test_control_c_ends_a_validation_and_leaves_a_checkpoint(tmp_path: Path, mon
 def test_every_step_and_validation_is_told(tmp_path: Path):
     told: list[TrainingProgress] = []
     intervals = replace(INTERVALS, validates_first=True)
-    session = TrainingSession(
-        vocoder(), tmp_path, Budget(steps=5), intervals, report=lambda line: None, follow=told.append
-    )
+    session = TrainingSession(vocoder(), tmp_path, Budget(steps=5), intervals, lambda line: None, told.append)
     session.begin(resume=False)
     session.run()
     assert [(one.step, bool(one.losses), bool(one.validation)) for one in told] == [
