@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from paretone import cli
 from paretone.errors import ProfileError
 from paretone.export.copied import paretone_profile
 from paretone.export.programs import f5_tts
@@ -26,6 +24,7 @@ from paretone.techniques.average_velocity import TECHNIQUE as AVERAGE_VELOCITY
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
+from tests.engine.command_line import Console
 from tests.workload import workload
 
 TOLERANCE = 1e-4
@@ -54,15 +53,10 @@ def official_run() -> dict:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_official_package_gives_the_engines_mel_and_evaluations(official_run: dict) -> None:
+def test_official_package_gives_the_engines_mel_until_a_profile_is_removed(official_run: dict) -> None:
     assert len(official_run["differences"]) == workload(18, 7)
     assert {name: value for name, value in official_run["differences"].items() if not value < TOLERANCE} == {}
     assert len(official_run["intervals"]) == 3 and max(official_run["intervals"]) < 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_profiles_take_effect_and_can_be_removed(official_run: dict) -> None:
     # The baseline profile is what the package does by default; all others must change what is heard.
     same = [name for name, value in official_run["changed"].items() if value < 10 * TOLERANCE]
     assert same == ["v1, baseline", "v0, baseline"]
@@ -89,16 +83,11 @@ def test_what_does_not_belong_together_is_refused_with_the_reason(official_run: 
     assert official_run["refusals"]["half precision is the same checkpoint"] == ""
 
 
-def test_command_writes_a_folder_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_a_folder_that_reads_back(tmp_path: Path, console: Console) -> None:
     given, out = tmp_path / "p.json", tmp_path / "out"
     profile().save(given)
-    assert cli.main(["export", "--target", "f5-tts", "--profile", str(given), "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["files"] == [
-        "f5_tts.json",
-        "profile.json",
-        "paretone_profile.py",
-        "README.md",
-    ]
+    done = console.data("export", "--target", "f5-tts", "--profile", given, "--out", out, "--json")
+    assert done["files"] == ["f5_tts.json", "profile.json", "paretone_profile.py", "README.md"]
     assert Profile.load(out / "profile.json") == profile()
     read = paretone_profile.read(out)
     assert read["sampling"] == {"solver": "euler", "steps": 8, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
@@ -115,9 +104,7 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
     both = plain.setting.with_technique(pruned).with_technique(free)
     written = export(Profile(both, plain.checkpoint, plain.variant), "f5-tts", tmp_path, Observer())
     read = paretone_profile.read(tmp_path)
-    assert read["sampling"]["steps"] == 7
-    assert read["sampling"]["guidance"] == 0
-    assert len(read["times"]) == 8
+    assert (read["sampling"]["steps"], read["sampling"]["guidance"], len(read["times"])) == (7, 0, 8)
     (exported,) = (path for path in written if path.suffix == ".safetensors")
     assert read["probes"] == f5_tts.probes(read_f5_checkpoint(exported).weights), "those of the weights that run"
 
@@ -127,13 +114,7 @@ def test_what_cannot_be_carried_over_is_dropped_and_said(tmp_path: Path) -> None
     setting = plain.setting.with_technique(UsedTechnique(precision.TECHNIQUE.name, defaults(precision.TECHNIQUE.knobs)))
     given = Profile(setting, plain.checkpoint, plain.variant)
     said = say(given, f5_tts.TARGET)
-    assert [line.what for line in said.drops] == [
-        "Speed",
-        "Cross-fade",
-        "Quick start",
-        "Seed",
-        precision.TECHNIQUE.title,
-    ]
+    assert [one.what for one in said.drops] == ["Speed", "Cross-fade", "Quick start", "Seed", precision.TECHNIQUE.title]
     assert said.drops[-1].how == "the official package has nothing like it"
     assert said.techniques == ()
     export(given, "f5-tts", tmp_path / "out", Observer())
@@ -151,11 +132,10 @@ def test_weights_that_the_package_cannot_run_are_refused_before_anything_is_read
     assert list(tmp_path.iterdir()) == []
 
 
-def test_profile_for_another_or_no_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_for_another_or_no_checkpoint_is_refused(tmp_path: Path, console: Console) -> None:
     profile("a" * 64).save(tmp_path / "p.json")
-    arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
-    assert cli.main(arguments) == 6
-    assert "is for the checkpoint 'aaaaaaaaaaaa'" in capsys.readouterr().err
+    arguments = ["export", "--target", "f5-tts", "--profile", tmp_path / "p.json", "--out", tmp_path / "out"]
+    assert "is for the checkpoint 'aaaaaaaaaaaa'" in console.refusal(*arguments, code=6)
     profile().save(tmp_path / "p.json")
-    assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
-    assert "nowhere; download it, or give its folder" in capsys.readouterr().err
+    refused = console.refusal(*arguments, "--folder", tmp_path / "nowhere", code=6)
+    assert "nowhere; download it, or give its folder" in refused

@@ -9,18 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from paretone import cli
 from paretone.errors import SettingError
-from paretone.export.language import (
-    PROVENANCE,
-    RETAINED,
-    HuggingFaceSource,
-    LanguageExport,
-    draft_contents,
-    export_language,
-    source_of,
-    student_contents,
-)
+from paretone.export import language
+from paretone.export.language import PROVENANCE, LanguageExport, export_language, source_of, student_contents
 from paretone.models import catalogue
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.files.checkpoints import fingerprint
@@ -29,10 +20,12 @@ from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import SETTINGS_FILE as SETTINGS
+from tests.engine.command_line import Console
 from tests.engine.export.small_exports import with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import load, setting, spoken
+from tests.packages import needs
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def written(contents: dict[str, bytes], folder: Path) -> Path:
     return folder
 
 
-def source(folder: LmMiniFolder) -> HuggingFaceSource:
+def source(folder: LmMiniFolder) -> language.HuggingFaceSource:
     return source_of(catalogue.entry("lm-mini"), str(folder.root))
 
 
@@ -69,14 +62,15 @@ def test_a_student_loads_in_transformers_and_says_the_same(folder: LmMiniFolder,
         expected = ours.tokens.logits(ours.tokens.transformer(embedded))
     assert torch.allclose(found, expected, atol=1e-3 * float(expected.abs().max()))
     said = json.loads((place / PROVENANCE).read_text())
-    assert (said["base"], said[RETAINED], said["base_layers"], said["stage"]) == (base, [0, 2], LAYERS, "recovered")
+    assert (said["base"], said[language.RETAINED]) == (base, [0, 2])
+    assert (said["base_layers"], said["stage"]) == (LAYERS, "recovered")
 
 
 def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     base = fingerprint(folder.weights_path)
     (draft,) = find_language_weights([folder.root], base).drafts
-    place = written(draft_contents(source(folder), base, draft, Values(tolerance=0.3)), tmp_path / "draft")
+    place = written(language.draft_contents(source(folder), base, draft, Values(tolerance=0.3)), tmp_path / "draft")
     assert transformers.AutoModelForCausalLM.from_pretrained(place).config.num_hidden_layers == 2
     own, tensors = load_file(folder.weights_path), load_file(place / "model.safetensors")
     # The first layer and the head are the trained ones, the other is the target's last.
@@ -101,16 +95,13 @@ def test_llasa_loads_in_transformers_with_a_head_of_its_own(tmp_path: Path, kind
     assert (tmp_path / "out" / "tokenizer.json").read_bytes() == (root / "tokenizer.json").read_bytes()
 
 
+@needs("onnx", "onnxruntime", "tokenizers")
 @pytest.mark.parametrize("kind", ["student", "draft"])
 def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str) -> None:
-    for package in ("onnx", "onnxruntime", "tokenizers"):
-        pytest.importorskip(package)
     root = with_companions("CosyVoice2-0.5B", tmp_path / "CosyVoice2-0.5B")
     job = LanguageExport("CosyVoice2-0.5B", kind, tmp_path / "out", model_folder=str(root))
-    written = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Observer())}
-    assert written == {"llm.pt", "CosyVoice-BlankEN/config.json", PROVENANCE} | (
-        {SETTINGS} if kind == "draft" else set()
-    )
+    made = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Observer())}
+    assert made == {"llm.pt", "CosyVoice-BlankEN/config.json", PROVENANCE} | ({SETTINGS} if kind == "draft" else set())
     # In their places, they are a release that speaks.
     for name in ("llm.pt", "CosyVoice-BlankEN/config.json"):
         (root / name).write_bytes((tmp_path / "out" / name).read_bytes())
@@ -133,27 +124,17 @@ def test_flow_models_have_nothing_to_write() -> None:
         source_of(catalogue.entry("f5-mini"))
 
 
-def test_the_command_writes_all_files_and_replaces_none(
-    folder: LmMiniFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["--folder", str(folder.root), "--out", str(tmp_path / "out")]
-    command = ["export-model", "draft", *place, "--tolerance", "0.2"]
-    assert cli.main([*command, "--json"]) == 0
-    written = {
-        path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()
-    }
-    assert set(json.loads(capsys.readouterr().out)["files"]) == written
-    assert json.loads((tmp_path / "out" / SETTINGS).read_text())["tolerance"] == 0.2
-    assert cli.main([*command[:-1], "0.4"]) != 0
-    assert "is kept" in capsys.readouterr().err
-    assert cli.main([*command[:-1], "7"]) == 2
+def test_the_command_writes_all_files_and_replaces_none(folder: LmMiniFolder, tmp_path: Path, console: Console) -> None:
+    out = tmp_path / "out"
+    command = ["export-model", "draft", "--folder", folder.root, "--out", out, "--tolerance"]
+    said = console.data(*command, 0.2, "--json")["files"]
+    assert set(said) == {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert json.loads((out / SETTINGS).read_text())["tolerance"] == 0.2
+    assert "is kept" in console.refusal(*command, 0.4)
+    console.refusal(*command, 7, code=2)
 
 
-def test_a_model_without_students_says_how_to_come_by_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    root = write_model(tmp_path / "model")
-    assert cli.main(["export-model", "student", "--folder", str(root), "--out", str(tmp_path / "out")]) == 2
-    assert "paretone train" in capsys.readouterr().err
+def test_a_model_without_students_says_how_to_come_by_one(tmp_path: Path, console: Console) -> None:
+    given = "--folder", write_model(tmp_path / "model"), "--out", tmp_path / "out"
+    assert "paretone train" in console.refusal("export-model", "student", *given, code=2)
     assert not (tmp_path / "out").exists()

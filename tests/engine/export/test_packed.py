@@ -58,9 +58,7 @@ def equal(path: Path, packed: Path) -> bool:
     return found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
 
 
-def test_the_checkpoint_goes_along_because_other_software_cannot_read_the_packed_one(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_the_checkpoint_goes_along_as_other_software_cannot_read_a_packed_one(installed: Path, tmp_path: Path) -> None:
     weights, out = exported(installed, tmp_path / "out", "f5-tts")
     assert weights.name == "model.safetensors" and is_packed_file(installed / weights.name)
     assert equal(weights, installed / weights.name)
@@ -94,10 +92,8 @@ def test_students_and_their_tokenizer_are_exported_whole(tmp_path: Path, monkeyp
     assert len(found.drafts) == 1 and not found.foreign
     (student,) = found.students
     contents = student_contents(source_of(entry("lm-mini"), str(folder)), base, student)
-    for name, packed in {
-        "model.safetensors": Path(student.path),
-        "tokenizer/model.safetensors": folder / "tokenizer" / "model.safetensors",
-    }.items():
+    tokenizer = "tokenizer/model.safetensors"
+    for name, packed in (("model.safetensors", Path(student.path)), (tokenizer, folder / tokenizer)):
         (tmp_path / "out.safetensors").write_bytes(contents[name])
         assert is_packed_file(packed) and equal(tmp_path / "out.safetensors", packed)
 
@@ -112,6 +108,4 @@ def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:
         assert file.metadata() == {"a": "1", "b": "2"}
     read = load_file(tmp_path / "w.safetensors")
     assert read.keys() == tensors.keys()
-    for name, value in tensors.items():
-        assert read[name].dtype == value.dtype
-        assert torch.equal(read[name], value)
+    assert all(read[name].dtype == one.dtype and torch.equal(read[name], one) for name, one in tensors.items())

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from paretone import cli
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.export.accounts import OptionLedger
 from paretone.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
@@ -19,6 +18,7 @@ from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict, techniques
+from tests.engine.command_line import Console
 
 
 def plain(model: Model, **options: object) -> Profile:
@@ -92,23 +92,18 @@ def test_an_unknown_target_is_named_with_all() -> None:
         target("elsewhere")
 
 
-def test_the_command_says_it_before_and_writes_nothing_if_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_it_before_and_writes_nothing_if_asked(tmp_path: Path, console: Console) -> None:
     plain(entry("f5-mini")).save(tmp_path / "p.json")
-    command = ["export", "--profile", str(tmp_path / "p.json"), "--say"]
-    assert cli.main([*command, "--target", "f5-tts", "--out", str(tmp_path / "out")]) == 0
-    assert "Honoured:\n  Steps 12: set by" in capsys.readouterr().out
-    assert cli.main([*command, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["targets"]
+    command = ["export", "--profile", tmp_path / "p.json", "--say"]
+    told = console.out(*command, "--target", "f5-tts", "--out", tmp_path / "out")
+    assert "Honoured:\n  Steps 12: set by" in told
+    said = console.data(*command, "--json")["targets"]
     assert list(said) == [one.name for one in targets()]
     assert {"what": "Steps", "value": "12", "how": "set by paretone_profile.apply"} in said["f5-tts"]["honours"]
     assert said["safetensors"]["why_not"].startswith("The profile runs the plain checkpoint")
-    assert cli.main([*command, "--folder", str(tmp_path / "nowhere")]) == 0
-    assert "nowhere; download it" in capsys.readouterr().out
+    assert "nowhere; download it" in console.out(*command, "--folder", tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
-    assert cli.main(command[:-1]) == 2
-    assert "Give --target and --out, or --say" in capsys.readouterr().err
+    assert "Give --target and --out, or --say" in console.refusal(*command[:-1], code=2)
 
 
 CONTENTS = {"a.json": b"{}", "b.bin": bytes(2 * PIECE_BYTES + 1)}
@@ -155,8 +150,7 @@ def test_what_appears_meanwhile_is_not_replaced_either(tmp_path: Path) -> None:
 
     with pytest.raises(PlainError, match=r"b\.bin exists"):
         deliver(tmp_path, CONTENTS, somebody_else)
-    assert listing(tmp_path) == ["b.bin"]
-    assert (tmp_path / "b.bin").read_bytes() == b"precious"
+    assert listing(tmp_path) == ["b.bin"] and (tmp_path / "b.bin").read_bytes() == b"precious"
 
 
 def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -191,8 +185,7 @@ def large(folder: Path) -> dict[str, Content]:
 def test_large_files_are_copied_and_made_piece_by_piece(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     written = deliver(tmp_path / "out", large(tmp_path), lambda done, total: told.append((done, total)))
-    assert written[0].read_bytes() == bytes(PIECE_BYTES + 3)
-    assert written[1].read_bytes() == b"onetwo"
+    assert [one.read_bytes() for one in written] == [bytes(PIECE_BYTES + 3), b"onetwo"]
     total = PIECE_BYTES + 3 + 5
     # What is made may turn out larger than expected: the progress ends where it should.
     assert [done for done, _ in told] == [PIECE_BYTES, PIECE_BYTES + 3, PIECE_BYTES + 6, total, total]

@@ -23,61 +23,36 @@ AROUND = trials.TrialConditions(4200, 0, "Speaker", 0.2, "sync")
 
 
 def _trial(
-    session: str,
-    number: int,
-    method: str,
-    conditions: tuple[trials.ConditionRecord, ...],
-    order: tuple[int, ...],
-    answer: dict[str, Any],
-    planned: int,
-    listener: str = "l1",
-    text: str = "A sentence.",
-    **more: bool,
+    session: str, number: int, method: str, order: Sequence[int], answer: dict[str, Any], planned: int, **more: Any
 ) -> trials.TrialRecord:
-    item = trials.ItemRecord(text, "anna", 7)
-    return trials.TrialRecord(
-        session, method, listener, number, planned, item, conditions, order, answer, 3, AROUND, **more
-    )
+    """One trial; ``more`` may name its ``listener``, ``text`` and ``conditions``, and whether it is a ``repeat``."""
+    item = trials.ItemRecord(more.pop("text", "A sentence."), "anna", 7)
+    listener, row = more.pop("listener", "l1"), more.pop("conditions", (BASELINE, FAST))
+    given = session, method, listener, number, planned, item, row, tuple(order), answer, 3, AROUND
+    return trials.TrialRecord(*given, **more)
 
 
 def abx_trial(
-    session: str,
-    number: int,
-    x: int = 0,
-    said: int = 0,
-    planned: int = 16,
-    conditions: tuple[trials.ConditionRecord, ...] = (BASELINE, FAST),
-    **more: str,
+    session: str, number: int, x: int = 0, said: int = 0, planned: int = 16, **more: Any
 ) -> trials.TrialRecord:
     """One trial of ABX."""
-    return _trial(session, number, trials.ABX, conditions, (0, 1, x), {"said": said}, planned, **more)
+    return _trial(session, number, trials.ABX, (0, 1, x), {"said": said}, planned, **more)
 
 
 def preference_trial(
-    session: str,
-    number: int,
-    vote: int,
-    order: tuple[int, int] = (0, 1),
-    planned: int = 10,
-    method: str = trials.CCR,
-    conditions: tuple[trials.ConditionRecord, ...] = (BASELINE, FAST),
-    **more: Any,
+    session: str, number: int, vote: int, order: Sequence[int] = (0, 1), planned: int = 10, **more: Any
 ) -> trials.TrialRecord:
     """One comparison; ``vote`` says how much better the second was than the first."""
-    return _trial(session, number, method, conditions, order, {"vote": vote}, planned, **more)
+    return _trial(session, number, more.pop("method", trials.CCR), order, {"vote": vote}, planned, **more)
 
 
 def mushra_trial(
-    session: str,
-    number: int,
-    ratings: tuple[int, ...],
-    planned: int = 1,
-    conditions: tuple[trials.ConditionRecord, ...] = (BASELINE, FAST, LOW, MID),
-    **more: str,
+    session: str, number: int, ratings: Sequence[int], planned: int = 1, **more: Any
 ) -> trials.TrialRecord:
     """One page of MUSHRA, with ratings in the order of ``conditions``."""
-    order = (0, *range(len(conditions)))
-    return _trial(session, number, trials.MUSHRA, conditions, order, {"ratings": list(ratings)}, planned, **more)
+    more = {"conditions": (BASELINE, FAST, LOW, MID), **more}
+    order = (0, *range(len(more["conditions"])))
+    return _trial(session, number, trials.MUSHRA, order, {"ratings": list(ratings)}, planned, **more)
 
 
 def staircase_trial(
@@ -88,7 +63,8 @@ def staircase_trial(
     order = (0, 0, place + 1) if number % 2 else (0, place + 1, 0)
     said = order.index(place + 1) - 1
     answer = {"said": said if right else 1 - said, "scale": list(scale)}
-    return _trial(session, number, trials.STAIRCASE, (BASELINE, *row), order, answer, planned, listener)
+    more = {"conditions": (BASELINE, *row), "listener": listener}
+    return _trial(session, number, trials.STAIRCASE, order, answer, planned, **more)
 
 
 RECORDING = trials.ConditionRecord(trials.VOICE, "Voice", False, "", {}, "", 0.0, -23.0)
@@ -101,10 +77,11 @@ def mos_session(
     row = (BASELINE, FAST, RECORDING) if similarity else (BASELINE, FAST)
     method, first = (trials.SIMILARITY, (2,)) if similarity else (trials.NATURALNESS, ())
     flat = [(number, place, vote) for number, pair in enumerate(votes) for place, vote in enumerate(pair)]
-    return [
-        _trial(session, count, method, row, (*first, place), {"vote": vote}, len(flat), listener, f"Sentence {number}.")
-        for count, (number, place, vote) in enumerate(flat, start=1)
-    ]
+    made = []
+    for count, (number, place, vote) in enumerate(flat, start=1):
+        more = {"conditions": row, "listener": listener, "text": f"Sentence {number}."}
+        made.append(_trial(session, count, method, (*first, place), {"vote": vote}, len(flat), **more))
+    return made
 
 
 def ranking_session(
@@ -117,6 +94,6 @@ def ranking_session(
     made = []
     for number, order in enumerate(orders, start=1):
         second = chance.random() < 1 / (1 + math.exp(8 * (strengths[order[0]] - strengths[order[1]])))
-        vote = {"vote": 1 if second else -1}
-        made.append(_trial(session, number, trials.RANKING, row, order, vote, len(orders), listener))
+        vote, more = {"vote": 1 if second else -1}, {"conditions": row, "listener": listener}
+        made.append(_trial(session, number, trials.RANKING, order, vote, len(orders), **more))
     return made

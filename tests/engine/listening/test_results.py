@@ -14,36 +14,25 @@ from paretone.listening import results, statistics, trials
 from paretone.listening.results import ListeningScore, listened
 from paretone.listening.statistics import TRIALS, Staircase
 from paretone.studies.study import GRID, Candidate
+from tests.engine.listening import listeners
 from tests.engine.listening.listeners import (
     BASELINE,
     FAST,
-    LOW,
-    MID,
-    PLAIN,
-    REDUCED,
-    abx_trial,
     mos_session,
     mushra_trial,
     preference_trial,
     ranking_session,
-    staircase_trial,
 )
 
 OTHER = replace(FAST, key="0" * 16, title="Step pruning: 7 steps")
 
 
 def abx_session(name: str, hits: int, planned: int = 16, **more) -> list:
-    return [
-        abx_trial(
-            name,
-            number + 1,
-            x=number % 2,
-            said=number % 2 if number < hits else 1 - number % 2,
-            planned=planned,
-            **more,
-        )
-        for number in range(planned)
-    ]
+    made = []
+    for number in range(planned):
+        x = number % 2
+        made.append(listeners.abx_trial(name, number + 1, x, x if number < hits else 1 - x, planned, **more))
+    return made
 
 
 SCALE = tuple(np.linspace(0.0, 2.0, 9).tolist())
@@ -56,7 +45,7 @@ def staircase_session(scale: Sequence[float], heard_from: float, listener: str =
     for number in range(1, TRIALS + 1):
         place = stairs.place
         right = scale[place] >= heard_from or bool(chance.random() < 0.5)
-        made.append(staircase_trial(f"s-{listener}", number, place, right, scale, TRIALS, listener))
+        made.append(listeners.staircase_trial(f"s-{listener}", number, place, right, scale, TRIALS, listener))
         stairs.answer(right)
     return made
 
@@ -107,7 +96,7 @@ def test_opinions_are_means_over_listeners_and_are_paired_within_sentences(simil
     scored = {one.setting: one for one in results.scores(tmp_path)}
     assert set(scored) == {BASELINE.key, FAST.key}, "the voice's recording is no setting"
     assert scored[FAST.key].method == sessions[0].method and scored[FAST.key].mean == found.summaries[1].mean.mean
-    assert scored[FAST.key].candidate == REDUCED.bare.fingerprint
+    assert scored[FAST.key].candidate == listeners.REDUCED.bare.fingerprint
 
 
 def test_a_ranking_puts_the_preferred_first_whoever_was_heard_first(tmp_path: Path) -> None:
@@ -159,11 +148,8 @@ def test_an_abx_session_is_judged_exactly() -> None:
 
 
 def test_sessions_of_several_listeners_are_put_together_and_incomplete_ones_left_out() -> None:
-    found = [
-        *abx_session("s1", 12, listener="l1"),
-        *abx_session("s2", 8, listener="l2"),
-        *abx_session("s3", 16, listener="l3")[:15],
-    ]
+    broken_off = abx_session("s3", 16, listener="l3")[:15]
+    found = [*abx_session("s1", 12, listener="l1"), *abx_session("s2", 8, listener="l2"), *broken_off]
     (only,) = results.comparisons(found)
     together = results.result(only)
     assert (together.hits, together.trials, together.listeners) == (20, 32, 2)
@@ -188,49 +174,37 @@ def test_votes_are_turned_the_right_way_round_and_repeats_only_checked() -> None
 
 
 def test_who_always_votes_for_the_first_shows_an_order_bias_and_no_preference() -> None:
-    answers = [
-        preference_trial("s", number + 1, -1, (0, 1) if number % 2 else (1, 0), planned=12, text=f"{number}")
-        for number in range(12)
-    ]
+    orders = [(0, 1) if number % 2 else (1, 0) for number in range(12)]
+    answers = [preference_trial("s", at + 1, -1, order, planned=12, text=f"{at}") for at, order in enumerate(orders)]
     found = results.result(answers)
-    assert found.mean.mean == 0
-    assert found.order_p < 0.001
-    assert found.sign.p == 1.0
+    assert found.mean.mean == 0 and found.order_p < 0.001 and found.sign.p == 1.0
 
 
 def test_mushra_leaves_out_who_fails_the_screening_and_says_so() -> None:
     found = []
     for listener, hidden in (("good", 100), ("fair", 95), ("deaf", 70)):
         for item in range(8):
-            found.append(
-                mushra_trial(
-                    f"s-{listener}",
-                    item + 1,
-                    (hidden, 80 + item % 3, 10, 40),
-                    planned=8,
-                    listener=listener,
-                    text=f"Sentence {item}.",
-                )
-            )
+            ratings, said = (hidden, 80 + item % 3, 10, 40), {"listener": listener, "text": f"Sentence {item}."}
+            found.append(mushra_trial(f"s-{listener}", item + 1, ratings, planned=8, **said))
     outcome = results.result(results.comparisons(found)[0])
     assert [one.condition for one in outcome.summaries] == [
         "Hidden reference",
-        "DiTReducio δ = 0.2",
-        "Anchor 3.5 kHz",
-        "Anchor 7 kHz",
+        FAST.title,
+        listeners.LOW.title,
+        listeners.MID.title,
     ]
     assert [one.mean.n for one in outcome.summaries] == [16] * 4
     assert {one.listener: one.excluded for one in outcome.screenings} == {"deaf": True, "fair": False, "good": False}
     (difference,) = outcome.differences
-    assert difference.than == "Hidden reference"
-    assert difference.difference.high < 0
-    assert difference.p < 0.01
+    assert difference.than == "Hidden reference" and difference.difference.high < 0 and difference.p < 0.01
     assert outcome.pages == 24
 
 
 def test_settings_that_joined_later_are_held_against_the_same_reference() -> None:
     first = mushra_trial("s1", 1, (100, 60, 10, 40))
-    second = mushra_trial("s2", 1, (100, 80, 10, 40), listener="l2", conditions=(BASELINE, OTHER, LOW, MID))
+    second = mushra_trial(
+        "s2", 1, (100, 80, 10, 40), listener="l2", conditions=(BASELINE, OTHER, listeners.LOW, listeners.MID)
+    )
     (only,) = results.comparisons([first, second])
     outcome = results.result(only)
     assert [one.condition for one in outcome.summaries][1:3] == [FAST.title, OTHER.title]
@@ -242,20 +216,17 @@ def test_settings_that_joined_later_are_held_against_the_same_reference() -> Non
 def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     for one in abx_session("s1", 12):
         trials.append(one, tmp_path)
+    # Here the accelerated one stands first; its score is how much better it is than the baseline.
+    swapped = {"planned": 4, "conditions": (FAST, BASELINE)}
     for number in range(4):
-        trials.append(
-            # Here the accelerated one stands first; its score is how much better it is than the baseline.
-            preference_trial("s2", number + 1, 1, (0, 1), planned=4, text=f"{number}", conditions=(FAST, BASELINE)),
-            tmp_path,
-        )
+        trials.append(preference_trial("s2", number + 1, 1, text=f"{number}", **swapped), tmp_path)
     trials.append(mushra_trial("s3", 1, (100, 60, 10, 40)), tmp_path)
     trials.append(preference_trial("s4", 1, 3, planned=1, conditions=(FAST, OTHER)), tmp_path)
     found = {(one.setting, one.method): one for one in results.scores(tmp_path)}
-    bare = PLAIN.with_technique(replace(REDUCED.technique("ditreducio"), artefact=""))
+    bare = listeners.PLAIN.with_technique(replace(listeners.REDUCED.technique("ditreducio"), artefact=""))
     candidate = Candidate(bare, GRID).key
-    assert found[FAST.key, "abx"] == ListeningScore(
-        FAST.key, "abx", 0.75, *statistics.exact_interval(12, 16), 16, candidate
-    )
+    interval = statistics.exact_interval(12, 16)
+    assert found[FAST.key, "abx"] == ListeningScore(FAST.key, "abx", 0.75, *interval, 16, candidate)
     assert found[FAST.key, "ccr"] == ListeningScore(FAST.key, "ccr", -1.0, -1.0, -1.0, 4, candidate)
     assert found[FAST.key, "mushra"].mean == 60
     assert found[BASELINE.key, "mushra"].mean == 100
@@ -264,5 +235,5 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     shown = {(one.candidate, one.method): one.mean for one in listened(tmp_path)}
     assert shown[candidate, "abx"] == 0.75
     assert shown[candidate, "mushra"] == 60
-    assert shown[Candidate(PLAIN, GRID).key, "mushra"] == 100
+    assert shown[Candidate(listeners.PLAIN, GRID).key, "mushra"] == 100
     assert listened(tmp_path / "nothing") == ()

@@ -33,12 +33,8 @@ def test_the_order_is_found_and_the_best_is_probable() -> None:
 
 
 def test_intervals_hold_the_truth() -> None:
-    held = [
-        one.low <= STRENGTHS[one.number] <= one.high
-        for seed in range(60)
-        for one in statistics.ranking(5, preferred(4, seed=seed))
-    ]
-    assert np.mean(held) >= 0.93
+    found = [one for seed in range(60) for one in statistics.ranking(5, preferred(4, seed=seed))]
+    assert np.mean([one.low <= STRENGTHS[one.number] <= one.high for one in found]) >= 0.93
 
 
 def test_who_always_wins_stays_finite_and_uncertain() -> None:
@@ -58,11 +54,9 @@ def test_nobody_is_ranked_without_comparisons_and_ties_say_equal() -> None:
 
 
 def test_pairs_are_all_pairs_either_way_round() -> None:
-    found = statistics.pairs(6, seed=4)
-    assert len(found) == 15 and {frozenset(one) for one in found} == {
-        frozenset(one) for one in statistics.pairs(6, seed=5)
-    }
-    assert found != statistics.pairs(6, seed=5)
+    found, other = statistics.pairs(6, seed=4), statistics.pairs(6, seed=5)
+    assert len(found) == 15 and {frozenset(one) for one in found} == {frozenset(one) for one in other}
+    assert found != other
     assert 7 <= sum(first < second for first, second in found) <= 8
 
 
@@ -147,9 +141,7 @@ LISTENERS = 10_000
 
 
 @pytest.mark.parametrize(("trials", "hits", "p", "strict", "at_75", "at_90"), PUBLISHED)
-def test_abx_agrees_with_the_published_table(
-    trials: int, hits: int, p: float, strict: int | None, at_75: float, at_90: float
-) -> None:
+def test_abx_is_as_published(trials: int, hits: int, p: float, strict: int | None, at_75: float, at_90: float) -> None:
     assert statistics.needed(trials) == hits
     assert statistics.at_least(hits, trials) == pytest.approx(p, abs=0.0005)
     assert statistics.needed(trials, 0.01) == strict
@@ -248,16 +240,13 @@ def _panel() -> list[statistics.Rating]:
     """Three listeners on ten items; "deaf" takes the mid anchor for the reference every second time."""
     ratings = []
     for item in range(10):
-        for name, (hidden, fast, anchor) in {
+        for name, scores in {
             "good": (100, 80, 60),
             "deaf": (85 if item % 2 else 100, 80, 95 if item % 2 else 60),
             "fair": (89 if item == 0 else 95, 70, 50),
         }.items():
-            ratings += [
-                statistics.Rating(name, item, "reference", hidden),
-                statistics.Rating(name, item, "fast", fast),
-                statistics.Rating(name, item, "anchor70", anchor),
-            ]
+            rated = zip(("reference", "fast", "anchor70"), scores, strict=True)
+            ratings += [statistics.Rating(name, item, *one) for one in rated]
     return ratings
 
 
@@ -277,12 +266,8 @@ def test_an_anchor_that_too_many_take_for_the_reference_excludes_nobody() -> Non
     """BS.1534-3, 4.1.2: more than a quarter of the assessors above 90 is the sentence's fault."""
     quarter = _rated({"a": 95, "b": 60, "c": 60, "d": 60})
     assert statistics.indistinct_sentences(quarter, "anchor70") == frozenset()
-    assert [one.excluded for one in statistics.screened(quarter, "reference", "anchor70")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    screened = statistics.screened(quarter, "reference", "anchor70")
+    assert [one.excluded for one in screened] == [True, False, False, False]
     half = _rated({"a": 95, "b": 91, "c": 60, "d": 90})
     assert statistics.indistinct_sentences(half, "anchor70") == {0}
     found = statistics.screened([*half, *_rated(dict.fromkeys("abcd", 50), 1)], "reference", "anchor70")

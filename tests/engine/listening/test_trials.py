@@ -31,14 +31,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert line["conditions"][0]["gain"] == first.conditions[0].gain
 
 
-def _cut(line: str) -> str:
-    return line[: len(line) // 2]
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
-        _cut,
+        lambda line: line[: len(line) // 2],
         lambda line: "[1, 2]",
         lambda line: line.replace('"abx"', '"abc"'),
         lambda line: line.replace('"said":1', '"said":7').replace('"said":0', '"said":7'),
@@ -75,8 +71,7 @@ def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:
     room = os.statvfs(tiny_disk)
     filler = tiny_disk / "filler"
     filler.write_bytes(bytes(room.f_bavail * room.f_frsize))
-    before = path.read_bytes()
-    huge = abx_trial("s", 2, text="long " * 20000)
+    before, huge = path.read_bytes(), abx_trial("s", 2, text="long " * 20000)
     with pytest.raises(RecordError, match="disk is full"):
         trials.append(huge, folder)
     assert path.read_bytes() == before

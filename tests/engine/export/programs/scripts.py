@@ -46,8 +46,5 @@ def called(script: Path, command: str, *arguments: str) -> tuple[list[str], dict
 
 def flags(words: list[str]) -> dict[str, str]:
     """Words as flags with their values; a flag that another follows has none."""
-    return {
-        one: "" if after.startswith("--") else after
-        for one, after in zip(words, [*words[1:], "--"], strict=True)
-        if one.startswith("--")
-    }
+    pairs = zip(words, [*words[1:], "--"], strict=True)
+    return {one: "" if after.startswith("--") else after for one, after in pairs if one.startswith("--")}

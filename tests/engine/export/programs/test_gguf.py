@@ -14,19 +14,14 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import ProfileError
 from paretone.export.gguf_file import UNSPOKEN
-from tests.engine.export.small_exports import (
-    COSYVOICE,
-    LLASA,
-    LM_MINI,
-    Exported,
-    drafted,
-    exported,
-    some_tokens,
-    student,
-    write_small,
-)
+from tests.engine.export import small_exports
+from tests.engine.export.small_exports import COSYVOICE, LLASA, LM_MINI, Exported, exported, write_small
 
 gguf = pytest.importorskip("gguf")
+ATTENTION = {f"attn_{one}": f"self_attn.{one[0]}_proj" for one in ("q", "k", "v", "output")}
+FEED_FORWARD = {f"ffn_{one}": f"mlp.{one}_proj" for one in ("gate", "up", "down")}
+NAMES = ATTENTION | FEED_FORWARD | {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+"""What llama.cpp calls the parts of a layer, and what transformers call them."""
 
 
 @pytest.fixture(scope="module", params=[LLASA, COSYVOICE])
@@ -37,7 +32,7 @@ def one(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch, tmp_path_fact
         with safe_open(path, "pt") as file:
             metadata = file.metadata()
         save_file({name: value.float() for name, value in load_file(path).items()}, path, metadata)
-    return exported(root, request.param, student(), drafted())
+    return exported(root, request.param, small_exports.student(), small_exports.drafted())
 
 
 @pytest.fixture(scope="module")
@@ -57,17 +52,7 @@ def test_every_tensor_is_there(one: Exported, folder: Path) -> None:
     cosy = one.profile.setting.model == COSYVOICE
     prefix = "llm.model.model." if cosy else "model."
     for layer in range(2):
-        for theirs, ours in {
-            "attn_q": "self_attn.q_proj",
-            "attn_k": "self_attn.k_proj",
-            "attn_v": "self_attn.v_proj",
-            "attn_output": "self_attn.o_proj",
-            "ffn_gate": "mlp.gate_proj",
-            "ffn_up": "mlp.up_proj",
-            "ffn_down": "mlp.down_proj",
-            "attn_norm": "input_layernorm",
-            "ffn_norm": "post_attention_layernorm",
-        }.items():
+        for theirs, ours in NAMES.items():
             value = found.pop(f"blk.{layer}.{theirs}.weight")
             heads = {"attn_q": 4, "attn_k": 2}.get(theirs)
             value = halves(value, heads) if heads and not cosy else value
@@ -137,7 +122,7 @@ def test_greedy_tokens_are_ours_in_llama_cpp(one: Exported, folder: Path) -> Non
     ours = one.greedy()
     assert [module["generate"](model, content, number, greedy=True) for number in range(len(ours))] == ours
     scored = module["Llama"](str(folder / "model.gguf"), n_ctx=512, n_batch=512, logits_all=True, verbose=False)
-    vocabulary, tokens = content["vocabulary"], some_tokens(content["vocabulary"]["codes"])
+    vocabulary, tokens = content["vocabulary"], small_exports.some_tokens(content["vocabulary"]["codes"])
     scored.eval([*content["prompts"][0]["ids"], *(vocabulary["first_code"] + token for token in tokens)])
     spoken = [*range(vocabulary["first_code"], vocabulary["first_code"] + vocabulary["codes"]), *vocabulary["stops"]]
     found = torch.from_numpy(scored.scores[scored.n_tokens - len(tokens) - 1 : scored.n_tokens, spoken])

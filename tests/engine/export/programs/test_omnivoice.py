@@ -20,10 +20,8 @@ def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
     export(profile("OmniVoice", steps=16, language="en"), "omnivoice", tmp_path, Observer())
     assert (paretone_omnivoice.FILE, paretone_omnivoice.KIND, paretone_omnivoice.SCHEMA) == (FILE, KIND, SCHEMA)
     read = paretone_omnivoice.read(tmp_path)
-    assert read["generate"]["num_step"] == 16
-    assert (read["generate"]["language"], read["generate"]["instruct"], read["generate"]["duration"]) == (
-        *("en", None, None),
-    )
+    asked = [read["generate"][name] for name in ("num_step", "language", "instruct", "duration")]
+    assert asked == [16, "en", None, None]
     assert (read["seed"], read["precision"]) == (5, None)
     with pytest.raises(paretone_omnivoice.ProfileMismatch, match="cannot be read"):
         paretone_omnivoice.read(tmp_path / "nowhere")
@@ -44,11 +42,8 @@ def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path) ->
     export(profile("OmniVoice", instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", Observer())
     script = tmp_path / "out" / "speak.sh"
     words, _ = called(script, "omnivoice-infer", "It's a text.", "o.wav", "--ref_audio", "my voice.wav")
-    options = flags(words)
-    assert options["--text"] == "It's a text."
-    assert options["--instruct"] == "female, low pitch"
-    assert options["--guidance_scale"] == "0.5"
-    assert options["--ref_audio"] == "my voice.wav"
+    wanted = {"--text": "It's a text.", "--instruct": "female, low pitch", "--guidance_scale": "0.5"}
+    assert {**wanted, "--ref_audio": "my voice.wav"}.items() <= flags(words).items()
 
 
 def test_other_models_are_refused() -> None:

@@ -14,25 +14,17 @@ from safetensors.torch import load_file
 from paretone import cli
 from paretone.export.targets import account, target
 from paretone.sampling.tokens import RepetitionAware
-from tests.engine.export.small_exports import (
-    COSYVOICE,
-    LM_MINI,
-    NAMES,
-    Exported,
-    drafted,
-    exported,
-    student,
-    write_small,
-)
+from tests.engine.export import small_exports
+from tests.engine.export.small_exports import COSYVOICE, LM_MINI, Exported, drafted, exported, write_small
 
 pytest.importorskip("transformers")
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=small_exports.NAMES)
 def one(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch, tmp_path_factory: Any) -> Exported:
     """A student that speaks and a draft that proposes, of each model."""
-    model = request.param
-    return exported(write_small(model, tmp_path_factory.mktemp(model)), model, student(), drafted(draft_length=2))
+    model, techniques = request.param, (small_exports.student(), drafted(draft_length=2))
+    return exported(write_small(model, tmp_path_factory.mktemp(model)), model, *techniques)
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +105,7 @@ def test_what_is_written_is_what_runs(one: Exported, folder: Path) -> None:
     said = (folder / "README.md").read_text()
     assert "a student with 2 of 3 layers" in said and "* Draft: 2 layers" in said
     assert json.loads((folder / "profile.json").read_text())["setting"]["model"] == name
-    again = one.to("transformers", folder)  # Every file is the same to the byte.
-    assert again == folder
+    assert one.to("transformers", folder) == folder, "every file is the same to the byte"
 
 
 @pytest.mark.parametrize("repeats", ["2026", "2025"])
