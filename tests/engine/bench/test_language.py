@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from paretone import cli
 from paretone.bench.budget import Budget, Turns
 from paretone.bench.language import Decoded
 from paretone.models import catalogue
@@ -21,6 +19,7 @@ from tests.engine.command_line import Console
 from tests.engine.export.test_language import with_companions
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 from tests.engine.speaking import load, setting
+from tests.packages import needs
 from tests.workload import only_in_full, workload
 
 SENTENCE = catalogue.harvard_sentences()[:1]
@@ -30,29 +29,25 @@ GREEDY = "paretone.techniques.speculative.ssd_bench.GREEDY_TOKENS"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     monkeypatch.setattr(GREEDY, workload(ssd_bench.GREEDY_TOKENS, 15))
     return write_model(tmp_path / "model")
 
 
-def rows_of(root: Path, name: str, *more: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict, dict[str, dict]]:
-    command = ["bench", name, "--folder", str(root), "--device", "cpu", "--rounds", "2", "--sentences", "0", "--json"]
-    assert cli.main([*command, *more]) == 0
-    report = json.loads(capsys.readouterr().out)
+def rows_of(console: Console, root: Path, name: str, *more: str) -> tuple[dict, dict[str, dict]]:
+    given = "--folder", root, "--device", "cpu", "--rounds", 2, "--sentences", 0, "--json"
+    report = console.data("bench", name, *given, *more)
     return report, {str(row.get("way", row.get("speech"))): row for row in report["rows"]}
 
 
-def test_ssd_is_timed_against_plain_decoding(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ssd_is_timed_against_plain_decoding(root: Path, console: Console) -> None:
     write_draft(root)
     write_student(root)
-    report, rows = rows_of(root, "ssd", "--tolerance", "0.3", "--student", capsys=capsys)
+    report, rows = rows_of(console, root, "ssd", "--tolerance", "0.3", "--student")
     speculative = [name for name in rows if name.startswith("SSD")]
     ways = [f"SSD, β = {tolerance}{which}" for which in ("", ", student drafts") for tolerance in ("0", "0.3")]
     assert speculative == [*ways, "SSD, β = 0, token by token"]
-    for name in speculative:
-        row = rows[name]
-        assert 1 <= row["tokens per pass"] <= LONGEST + 1
-        assert 0 <= row["acceptance"] <= 1
+    for row in map(rows.get, speculative):
+        assert 1 <= row["tokens per pass"] <= LONGEST + 1 and 0 <= row["acceptance"] <= 1
         assert row["low"] <= row["speed-up"] <= row["high"]
         assert row["predicted"] > 0 and row["c"] > 0
     # The last pass gives the end.
@@ -65,9 +60,9 @@ def test_ssd_is_timed_against_plain_decoding(root: Path, capsys: pytest.CaptureF
 
 
 @only_in_full("speech")
-def test_groups_are_compared_with_tolerances(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_are_compared_with_tolerances(root: Path, console: Console) -> None:
     write_draft(root, lambda weight: 1.1 * weight)
-    report, rows = rows_of(root, "ssd", "--groups", "--draft-length", "3", capsys=capsys)
+    report, rows = rows_of(console, root, "ssd", "--groups", "--draft-length", "3")
     tolerated = ["SSD, β = 0", "SSD, β = 0.2", "SSD, β = 0.4", "SSD, β = 0.4, as published"]
     grouped = [name for name in rows if "groups" in name]
     assert list(rows) == ["autoregressive", *tolerated, *grouped, "autoregressive, again (A/A)"]
@@ -92,16 +87,12 @@ def test_diversity_is_over_seeds(root: Path) -> None:
 
 
 @only_in_full("speech")
-def test_official_releases_are_timed_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@needs("onnx", "onnxruntime", "tokenizers")
+def test_official_releases_are_timed_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     """Their samplers know no temperature: what is likeliest is compared all the same."""
-    for package in ("onnx", "onnxruntime", "tokenizers"):
-        pytest.importorskip(package)
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     monkeypatch.setattr(GREEDY, 15)
     root = with_companions(OFFICIAL, tmp_path / OFFICIAL)
-    report, rows = rows_of(root, "ssd", "--model", OFFICIAL, capsys=capsys)
+    report, rows = rows_of(console, root, "ssd", "--model", OFFICIAL)
     assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]
     assert f"greedy at β = 0: {3 * 15} of {3 * 15} tokens equal" in rows
     assert all(row["acceptance"] > 0 for name, row in rows.items() if name.startswith("SSD"))
@@ -115,11 +106,11 @@ def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], console: Console) 
     assert "must be a whole number from" in said or "is not a speech language model" in said
 
 
-def test_students_are_timed_against_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_students_are_timed_against_the_whole_model(root: Path, console: Console) -> None:
     write_student(root)
     write_student(root, stage="minutes:5", minutes=5.0)
     write_order(root)
-    report, rows = rows_of(root, "spade", capsys=capsys)
+    report, rows = rows_of(console, root, "spade")
     assert list(rows)[:4] == ["whole model", "pruned", "briefly retrained, 5 minutes", "fully retrained, 2 of 3 layers"]
     assert report["headline"] == rows["fully retrained, 2 of 3 layers"]["speed-up"]
 

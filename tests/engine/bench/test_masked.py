@@ -107,9 +107,8 @@ def test_quality_is_reported_with_speed(root: Path, name: str, plain: str) -> No
 def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     model = load_model("omni-mini", folder=str(root), device="cpu")
     plain = Setting("omni-mini", entry("omni-mini").options_with(steps=8))
-    ways = omnivoice._ways(
-        plain, replace(model.info, precisions=("float32", "bfloat16"), lacking=(("recording", "No."),))
-    )
+    processor = replace(model.info, precisions=("float32", "bfloat16"), lacking=(("recording", "No."),))
+    ways = omnivoice._ways(plain, processor)
     assert not any("CUDA graphs" in name or "compile" in name for name in ways)
     on_card = replace(model.info, precisions=("float32", "bfloat16", "bfloat16_all"), lacking=())
     card = omnivoice._ways(plain, on_card)
@@ -122,12 +121,8 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     assert reused not in card, "two layers leave none to reuse"
     assert reused in omnivoice._ways(plain, replace(model.info, layers=8))
     together = card["+ bfloat16_all, with all of these together"]
-    assert {one.technique for one in together.setting.techniques} == {
-        "precision",
-        "fewer_steps",
-        "guidance_stride",
-        "frozen_prefix",
-    }
+    used = {one.technique for one in together.setting.techniques}
+    assert used == {"precision", "fewer_steps", "guidance_stride", "frozen_prefix"}
 
 
 def test_other_families_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

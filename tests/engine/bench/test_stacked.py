@@ -83,13 +83,9 @@ def climbed(model: F5Speech, name: str, *given: str) -> Climb:
 
 def test_every_rung_adds_one_technique_to_the_last(model: F5Speech, capsys: pytest.CaptureFixture[str]) -> None:
     found = climbed(model, PRUNED)
-    assert [one.title for one in found.ways] == [
-        "32 steps, guidance 1",
-        "+ 7 steps",
-        "+ CFG-free, w = 0.50",
-        "+ bfloat16",
-        "+ DiTReducio, δ = 0.1",
-    ]
+    foot, *rungs = [one.title for one in found.ways]
+    assert foot == "32 steps, guidance 1"
+    assert rungs == ["+ 7 steps", "+ CFG-free, w = 0.50", "+ bfloat16", "+ DiTReducio, δ = 0.1"]
     assert found.baseline is found.ways[0]
     assert [len(one.setting.techniques) for one in found.ways] == [0, 1, 2, 3, 4]
     for below, above in itertools.pairwise(found.ways):
@@ -99,12 +95,9 @@ def test_every_rung_adds_one_technique_to_the_last(model: F5Speech, capsys: pyte
 
 def test_average_velocity_takes_the_place_of_steps_and_guidance(model: F5Speech, tmp_path: Path) -> None:
     found = climbed(with_intervals(model, tmp_path / "own", guidance=0.7), FEW, "--evaluations", "2")
-    assert [one.title for one in found.ways] == [
-        "32 steps, guidance 0.7",
-        "+ average velocity, N = 2",
-        "+ bfloat16",
-        "+ DiTReducio, δ = 0.1",
-    ]
+    foot, *rungs = [one.title for one in found.ways]
+    assert foot == "32 steps, guidance 0.7"
+    assert rungs == ["+ average velocity, N = 2", "+ bfloat16", "+ DiTReducio, δ = 0.1"]
     assert found.baseline is found.ways[0], "the guidance that the weights include, not the strongest CFG-free weights'"
     assert [len(one.setting.techniques) for one in found.ways] == [0, 1, 2, 3]
     assert model.info.interval_weights[0].fingerprint in {one.artefact for one in found.ways[1].setting.techniques}

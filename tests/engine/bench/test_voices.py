@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone import cli
 from paretone.bench import voices
 from paretone.bench.qualities import Spoken, compared, headline, judged, target
 from paretone.bench.voices import DEFAULT, FLOOR, Heard
@@ -36,8 +34,8 @@ def take(naturalness: float, edits: float = 0) -> Heard:
 
 @only_in_full("speech")
 @pytest.mark.slow
-def test_a_model_is_heard_beside_the_decoders_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_models_are_heard_beside_the_decoders_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:
     texts = ("The rice was good.", "They went home today.")
     try:
@@ -47,9 +45,7 @@ def test_a_model_is_heard_beside_the_decoders_copy(
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
     monkeypatch.setattr(voices, "sentences", lambda: texts)
-    given = ["bench", "voices", "--model", MODEL, "--way", WAY, "--keep", str(tmp_path / "wav"), "--json"]
-    assert cli.main(given) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = console.data("bench", "voices", "--model", MODEL, "--way", WAY, "--keep", tmp_path / "wav", "--json")
     floor, default, way = report["rows"]
     assert [floor["speech"], default["speech"], way["speech"]] == [FLOOR, DEFAULT, WAY]
     assert [row["takes"] for row in report["rows"]] == [2, 4, 4]
@@ -164,9 +160,7 @@ def test_few_words_and_a_spread_that_nobody_could_hear_are_undecided() -> None:
     assert judged(panel(sentences=2), panel(sentences=2)).by(UNDECIDED) == ("word error rate",)
 
 
-SURE, OPEN, BAD = (
-    Judgement({"words": one}) for one in (Margin(1, 0, 2, 9), Margin(1, -1, 3, 9), Margin(-2, -3, -1, 9))
-)
+SURE, OPEN, BAD = (Judgement({"words": Margin(*one, 9)}) for one in ((1, 0, 2), (1, -1, 3), (-2, -3, -1)))
 
 
 def ratio(value: float) -> Interval:
@@ -188,7 +182,6 @@ def test_the_headline_is_a_ratio_in_any_case(ways: list[tuple[float, Judgement]]
 def test_a_target_is_met_by_what_passes_only() -> None:
     assert target(ratio(33.5), "passes", 30, "in float32") == "33.5× meets the target of 30× in float32."
     assert target(ratio(29.9), "passes", 30, "in float32") == "29.9× is below the target of 30× in float32."
-    assert target(ratio(57), "fails by the words", 30, "in float32") == (
-        "The target of 30× in float32 is not met: 57.0× fails by the words."
-    )
+    failed = target(ratio(57), "fails by the words", 30, "in float32")
+    assert failed == "The target of 30× in float32 is not met: 57.0× fails by the words."
     assert "57.0× is undecided by the words" in target(ratio(57), OPEN.words, 30, "in float32")
