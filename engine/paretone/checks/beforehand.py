@@ -131,51 +131,65 @@ def _unguided(plan: Any, info: ModelInfo) -> bool:
     return "guidance" in plan.options and plan.branches == 1 and own_weights
 
 
-_WHEN: Mapping[str, Callable[[Any, ModelInfo], object]] = {
-    "no guidance": lambda plan, info: info.family == FLOW and _unguided(plan, info),
-    "no guidance, masked": lambda plan, info: info.family == MASKED and not plan.options["guidance"],
-    "guidance stride": lambda plan, info: (
-        info.family == MASKED and plan.guidance.every > 1 and plan.options["steps"] < 16
+def _decides(plan: Any) -> bool:
+    """Whether a flow's evaluations are left out by what changes as it runs, not by a table made for these steps."""
+    return getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None
+
+
+COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
+    "no guidance": (
+        lambda plan, info: info.family == FLOW and _unguided(plan, info),
+        "No guidance: without it a word error rate of 8–9 % instead of 2 % was found (arXiv 2504.20334). Weights that "
+        "were trained to speak without guidance are another matter.",
     ),
-    "stale guidance": lambda plan, info: (
-        (often := plan.guidance.saturation) is not None and often.reuse and often.threshold >= 1
+    "no guidance, masked": (
+        lambda plan, info: info.family == MASKED and not plan.options["guidance"],
+        "No guidance: the model speaks less clearly and less like the voice without it.",
     ),
-    "stale cache": lambda plan, info: (
-        getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None and plan.options["steps"] < 8
+    "guidance stride": (
+        lambda plan, info: info.family == MASKED and plan.guidance.every > 1 and plan.options["steps"] < 16,
+        "Guidance at every n-th of fewer than 16 steps: CrispASR's authors found noise at 7 steps and n = 2. Omni mini "
+        "bears it (no fault in 20 takes at 7 steps); for other models use 16 steps or more.",
     ),
-    "text taken away": lambda plan, info: plan.options.get("intelligibility", 1.0) < 0.5,
-    "too fast": lambda plan, info: info.family == LANGUAGE and plan.options.get("speed", 1.0) >= 1.6,
-    "float16": lambda plan, info: plan.precision.startswith("float16") and plan.precision != info.precision,
-    "bfloat16": lambda plan, info: plan.precision.startswith("bfloat16") and "bfloat16" in dict(info.lacking),
-    "card": lambda plan, info: "card" in dict(info.lacking),
+    "stale guidance": (
+        lambda plan, info: (often := plan.guidance.saturation) is not None and often.reuse and often.threshold >= 1,
+        "Guidance that is reused up to δ = 1 or more: at δ = 2 and 7 steps 2 of 5 takes of F5 mini had faults "
+        "(clipping, added words), at δ = 0.5 none. Use δ = 0.5 or less.",
+    ),
+    "stale cache": (
+        lambda plan, info: _decides(plan) and plan.options["steps"] < 8,
+        "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes with 4 and "
+        "7 steps, 4 of 10 had clipping or added words (first-block cache, τ = 0.4), with 12 steps none of 5. "
+        "Use more steps, or a lower threshold.",
+    ),
+    "text taken away": (
+        lambda plan, info: plan.options.get("intelligibility", 1.0) < 0.5,
+        "Intelligibility below 1 guides away from the text: at 0 none of 5 takes of MegaTTS 3 mini said its words, at "
+        "1 all did.",
+    ),
+    "too fast": (
+        lambda plan, info: info.family == LANGUAGE and plan.options.get("speed", 1.0) >= 1.6,
+        "At speed 1.6 LM mini had 16 % word errors and missing words in 2 of 5 takes, at 1.3 none.",
+    ),
+    "float16": (
+        lambda plan, info: plan.precision.startswith("float16") and plan.precision != info.precision,
+        "float16 ends at 65,504 and is infinite above. The bundled models stay below 2,800, but other networks were "
+        "reported to exceed it, so that audio breaks off or is silent. bfloat16 has the range of float32.",
+    ),
+    "bfloat16": (
+        lambda plan, info: plan.precision.startswith("bfloat16") and "bfloat16" in dict(info.lacking),
+        "This card emulates bfloat16 by way of float32: no time is saved, and digits are lost (a processor that "
+        "emulates it took 5 times as long as in float32). Use float16 or float32.",
+    ),
+    "card": (lambda plan, info: "card" in dict(info.lacking), ""),
 }
-"""When each kind of setting collapses, by its plan and the model's description."""
-COLLAPSES = {
-    "no guidance": "No guidance: without it a word error rate of 8–9 % instead of 2 % was found (arXiv 2504.20334). "
-    "Weights that were trained to speak without guidance are another matter.",
-    "no guidance, masked": "No guidance: the model speaks less clearly and less like the voice without it.",
-    "guidance stride": "Guidance at every n-th of fewer than 16 steps: CrispASR's authors found noise at 7 steps and "
-    "n = 2. Omni mini bears it (no fault in 20 takes at 7 steps); for other models use 16 steps or more.",
-    "stale guidance": "Guidance that is reused up to δ = 1 or more: at δ = 2 and 7 steps 2 of 5 takes of F5 mini had "
-    "faults (clipping, added words), at δ = 0.5 none. Use δ = 0.5 or less.",
-    "stale cache": "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes "
-    "with 4 and 7 steps, 4 of 10 had clipping or added words (first-block cache, τ = 0.4), with 12 steps none of 5. "
-    "Use more steps, or a lower threshold.",
-    "text taken away": "Intelligibility below 1 guides away from the text: at 0 none of 5 takes of MegaTTS 3 mini "
-    "said its words, at 1 all did.",
-    "too fast": "At speed 1.6 LM mini had 16 % word errors and missing words in 2 of 5 takes, at 1.3 none.",
-    "float16": "float16 ends at 65,504 and is infinite above. The bundled models stay below 2,800, but other networks "
-    "were reported to exceed it, so that audio breaks off or is silent. bfloat16 has the range of float32.",
-    "bfloat16": "This card emulates bfloat16 by way of float32: no time is saved, and digits are lost (a processor "
-    "that emulates it took 5 times as long as in float32). Use float16 or float32.",
-}
-"""The measured reasons, and what to do; of a card, :attr:`ModelInfo.lacking` says it."""
+"""When each kind of setting collapses, by its plan and the model's description; the measured reason, and what to do."""
 
 
 def collapses(plan: Any, info: ModelInfo) -> tuple[str, ...]:
     """Warnings of a setting's ``plan`` for the model of ``info``."""
-    found = (name for name, applies in _WHEN.items() if applies(plan, info))
-    return tuple(COLLAPSES.get(name) or dict(info.lacking)[name] for name in found)
+    found = [name for name, (applies, _) in COLLAPSES.items() if applies(plan, info)]
+    return tuple(COLLAPSES[name][1] or dict(info.lacking)[name] for name in found)
 
 
 def cautions(plan: Any, info: ModelInfo, voice: Voice) -> tuple[str, ...]:

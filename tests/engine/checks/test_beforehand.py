@@ -64,7 +64,7 @@ def test_it_is_said_before_speech_is_written(tmp_path: Path, console: Console, c
     given = ["--voice", path, "--transcript", speech.text, "--text", "Rice is good.", "--steps", "1"]
     printed = console("speak", *given, "--guidance", "0", "--out", tmp_path / "a.wav")
     assert printed.code == 0
-    assert COLLAPSES["no guidance"] in printed.err and "It begins with" in printed.err
+    assert COLLAPSES["no guidance"][1] in printed.err and "It begins with" in printed.err
     assert "It begins with" not in printed.out, "once"
 
 
@@ -82,7 +82,7 @@ def setting(model: str, **techniques: dict[str, object]) -> Setting:
 def test_settings_that_collapse_are_named_by_their_plans() -> None:
     def said(given: Setting, **changes: object) -> list[str]:
         info = replace(known(given.model), **changes)
-        return [name for name, sentence in COLLAPSES.items() if sentence in collapses(foreseen(given, info), info)]
+        return [name for name, (_, sentence) in COLLAPSES.items() if sentence in collapses(foreseen(given, info), info)]
 
     assert said(setting("omni-mini", guidance_stride={}, fewer_steps={"steps": 7})) == ["guidance stride"]
     assert said(setting("omni-mini", guidance_stride={})) == []
@@ -137,7 +137,7 @@ def test_a_study_says_it_before_its_first_take(tmp_path: Path, console: Console)
     path.write_text(json.dumps(study), encoding="utf-8")
     done = console("study", "run", path)
     assert done.code == 0
-    assert 0 <= done.err.find(f"2 of 2 settings: {COLLAPSES['no guidance']}") < done.err.find("Making takes")
+    assert 0 <= done.err.find(f"2 of 2 settings: {COLLAPSES['no guidance'][1]}") < done.err.find("Making takes")
 
 
 def test_a_judge_of_faults_knows_the_seams(clean: list[bench.Clean]) -> None:

@@ -157,7 +157,7 @@ def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> 
     assert resolve(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
     (note,) = resolve(info(), setting(free(0.67), guidance=3.0)).notes
     assert "equal guidance 2, but the baseline is guided by 3:" in note
-    assert resolve(info(), setting(guidance=0.0)).notes == (COLLAPSES["no guidance"],)
+    assert resolve(info(), setting(guidance=0.0)).notes == (COLLAPSES["no guidance"][1],)
     assert resolve(info(), setting(free(), guidance=1.0)).notes == ()
 
 

@@ -285,7 +285,7 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
     presenter.state.selection.switch("guidance_free", False)
     assert guidance.isEnabled() and not panel.notes.isVisibleTo(panel)
     presenter.state.selection.set_option("guidance", 0.0)
-    assert panel.notes.text() == COLLAPSES["no guidance"]
+    assert panel.notes.text() == COLLAPSES["no guidance"][1]
     # A checkpoint that is CFG-free itself takes no guidance either.
     presenter.state.selection.info = replace(presenter.state.selection.info, trained_guidance=0.5)
     presenter.state.selection.model_changed.emit()
