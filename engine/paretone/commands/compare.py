@@ -244,8 +244,8 @@ class _Compared:
         evaluation, (speed_up, same) = self.evaluation, self.speed_up
         return {
             **{
-                name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
-                | {"published": [one.to_json() for one in compared]}
+                name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
+                | {"published": [one.to_json() for one in compared], "notes": said}
                 for name, row, side, compared, said in by_side
             },
             "intervals": {**spreads, "beside": _json(self.difference_spreads)},

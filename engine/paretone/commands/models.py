@@ -48,8 +48,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one, models in _voices().items()
     ]
     declared = [
-        {name: getattr(one, name) for name in ("name", "title", "summary", "prepared_by")}
-        | {"paper": one.paper.reference}
+        {name: getattr(one, name) for name in ("name", "title", "summary")}
+        | {"paper": one.paper.reference, "prepared_by": one.prepared_by}
         | {"knobs": [{name: getattr(knob, name) for name in ("name", "default", "meaning")} for knob in one.knobs]}
         for one in techniques()
     ]

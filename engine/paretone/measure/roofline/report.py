@@ -267,22 +267,24 @@ class RooflineReport:
 
     def to_json(self) -> dict:
         return {
-            **{name: getattr(self, name) for name in ("model", "text", "voice", "audio_seconds")},
+            "model": self.model,
             "setting": self.setting.to_json(),
+            **{name: getattr(self, name) for name in ("text", "voice", "audio_seconds")},
             "ceilings": self.ceilings.to_json(),
             "phases": [
-                {name: getattr(phase, name) for name in ("name", "title", "shape", "forwards", "graphed")}
+                {name: getattr(phase, name) for name in ("name", "title", "shape", "forwards")}
                 | {"forward_seconds": phase.whole_seconds, "launches_per_forward": phase.launches}
-                | {"launches_per_layer": list(phase.layer_launches)}
+                | {"launches_per_layer": list(phase.layer_launches), "graphed": phase.graphed}
                 | {"rest_seconds_range": None if phase.rest_range is None else list(phase.rest_range)}
                 for phase in self.phases
             ],
             "components": list(self.lines()),
             "measured_seconds": self.measured,
             "floor_seconds": self.floor,
+            "launches": self.launches,
             "clock_overhead_seconds": self.clock_overhead,
             "notes": list(self.notes),
-            **{name: getattr(self, name) for name in ("launches", "machine", "created", "seconds")},
+            **{name: getattr(self, name) for name in ("machine", "created", "seconds")},
         }
 
 
