@@ -177,7 +177,7 @@ class Searcher:
         """Relevant axes: without those of techniques that are off. Axes with an "off" value come first."""
         switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and OFF in axis.values]
         others = [axis for axis in self._search.axes if axis not in switches]
-        off = {axis.technique for axis in switches if axis.technique and self._suggest(trial, axis) == OFF}
+        off = {axis.technique for axis in switches if self._suggest(trial, axis) == OFF and axis.technique}
         return [*switches, *(axis for axis in others if not axis.technique or axis.technique not in off)]
 
     @staticmethod
