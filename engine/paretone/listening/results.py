@@ -200,7 +200,7 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
 
 
 def _playing_order(found: Sequence[TrialRecord]) -> tuple[int, int, float]:
-    """Votes for the sound heard first and for the other, and the p value of this order bias."""
+    """Votes for the sound heard first and for the other, and the p value of this order bias, for balanced orders."""
     first, second = sum(one.answer["vote"] < 0 for one in found), sum(one.answer["vote"] > 0 for one in found)
     return first, second, statistics.split_p(first, second)
 

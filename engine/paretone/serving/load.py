@@ -131,9 +131,9 @@ class Reply:
             pause_seconds=self.stalls(0.0)[1],
             device=SERVED,
         )
-        heard, metrics = (self.sample_rate, self.samples), signal_metrics(self.samples, self.sample_rate)
+        rate, samples, metrics = self.sample_rate, self.samples, signal_metrics(self.samples, self.sample_rate)
         return Take(
-            key, now, self.text, voice, setting, *heard, measured, label=label, machine=machine, metrics=metrics
+            key, now, self.text, voice, setting, rate, samples, measured, label=label, machine=machine, metrics=metrics
         )
 
     def stalls(self, buffer: float) -> tuple[int, float]:

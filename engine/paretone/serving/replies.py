@@ -57,7 +57,8 @@ def judged(
     varied = [value for each in curves.values() if (value := diversity([one for one in each if len(one)])) is not None]
     if len(varied) > 1:
         ends["diversity"] = estimate("diversity", varied).ends
-    known = [{name: one.figures[name] for name in JUDGED_FIGURES if name in one.figures} for one in found]
-    return ends, tuple(
-        figures | {"faults": float(len(one.faults.findings))} for figures, one in zip(known, found, strict=True)
-    )
+    of_takes = []
+    for one in found:
+        known = {name: one.figures[name] for name in JUDGED_FIGURES if name in one.figures}
+        of_takes.append({**known, "faults": float(len(one.faults.findings))})
+    return ends, tuple(of_takes)

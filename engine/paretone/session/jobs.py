@@ -224,8 +224,8 @@ def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -
     sentences = tuple(one.sentence for _, one in found)
     fields = Values({name: value for _, one in found for name, value in one.fields})
     words = study.evaluation.words if study.evaluation is not None else ""
-    ended = command.job, str(folder), state == PAUSED, observer.made, tuple(workers.log())
-    return events.StudyEnded(*ended, sentences, words, fields)
+    log = tuple(workers.log())
+    return events.StudyEnded(command.job, str(folder), state == PAUSED, observer.made, log, sentences, words, fields)
 
 
 def _cautions(study: Study, executor: Executor) -> Iterator[str]:

@@ -90,10 +90,18 @@ def _ready(command: commands.Synthesise, executor: Executor, observer: JobObserv
 def _take(synthesis: Synthesis, command: commands.Synthesise, executor: Executor, observer: SynthesisObserver) -> Take:
     info = executor.model_for(command.setting).info
     audible(synthesis.samples, "the whole", command.setting, info)
-    spoken = synthesis, command.text, command.voice, command.setting
-    where = executor.machine, executor.device, info.all_weights
-    first, peak = observer.first_audio_seconds, observer.memory.peak_bytes
-    return make_take(*spoken, *where, label=command.label, first_audio_seconds=first, peak_memory_bytes=peak)
+    return make_take(
+        synthesis,
+        command.text,
+        command.voice,
+        command.setting,
+        executor.machine,
+        executor.device,
+        info.all_weights,
+        label=command.label,
+        first_audio_seconds=observer.first_audio_seconds,
+        peak_memory_bytes=observer.memory.peak_bytes,
+    )
 
 
 def time_again(command: commands.TimeAgain, executor: Executor, job: RunningJob) -> events.TimedAgain:

@@ -168,9 +168,11 @@ def _row(line: int, cells: dict[str, str], folder: Path) -> ManifestRow:
 def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
     pairs = [entry.rpartition(":") for entry in text.split()]
     try:
-        ends = [float(end if phone else "") for phone, _, end in pairs]
+        ends = [float(end) for _, _, end in pairs]
     except ValueError:
         raise ValueError("its phones are not written as phone:end with the end in seconds") from None
+    if not all(phone for phone, _, _ in pairs):
+        raise ValueError("its phones are not written as phone:end with the end in seconds")
     # Tolerance for rounding: one spectrogram frame, 11 ms.
     if any(after < before for before, after in pairwise([0.0, *ends])) or (ends and ends[-1] > duration + 0.011):
         raise ValueError(f"its phones do not end one after the other within the {duration:.2f} s of the recording")

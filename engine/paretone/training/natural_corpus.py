@@ -3,7 +3,6 @@
 A voice is a pitch factor and a formant scale applied to the teacher's voice. Pitch range, tempo, and emphasis on a word
 vary from sentence to sentence without a label: for a model, the text leaves them open. An utterance is a function of
 the corpus's seed and its number, so that shards can be made in any order and by several runs; existing shards are kept.
-
 """
 
 from __future__ import annotations

@@ -74,7 +74,10 @@ def compute_view(name: str, task: Task) -> Figure:
             "less guidance, or download the checkpoint again."
         )
     spoken, made = (task.utterance, *found.judged), datetime.now(UTC).isoformat(timespec="seconds")
-    where = info.device, describe().line, made, time.perf_counter() - started
-    provenance = Provenance(info.title, info.fingerprint, task.setting, spoken, task.knobs, *where)
-    said = chosen.name, chosen.title, chosen.question, chosen.source
-    return Figure(*said, found.panels, found.caption, provenance, found.across)
+    machine, seconds = describe().line, time.perf_counter() - started
+    provenance = Provenance(
+        info.title, info.fingerprint, task.setting, spoken, task.knobs, info.device, machine, made, seconds
+    )
+    return Figure(
+        chosen.name, chosen.title, chosen.question, chosen.source, found.panels, found.caption, provenance, found.across
+    )

@@ -62,9 +62,14 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
             f"The ceilings of {devices.title(device)} could not be measured ({error}); close other programs that use "
             "it."
         ) from error
-    blank = replace(_blank(device), created=datetime.now(UTC).isoformat(timespec="seconds"))
-    launching = replace(blank, launch_seconds=launch, graph_launch_seconds=graph_launch)
-    return replace(launching, operations=operations, bytes=copied)
+    return replace(
+        _blank(device),
+        operations=operations,
+        bytes=copied,
+        launch_seconds=launch,
+        graph_launch_seconds=graph_launch,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def best_seconds(run: Callable[[], object], device: torch.device) -> float:

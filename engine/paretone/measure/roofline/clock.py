@@ -154,8 +154,10 @@ class Clock:
         layers = tuple(launches(run, self._device) for run in stage.layers)
         if stage.without:
             layers = tuple(round(started) - one for one in layers)
-        named, rest = (stage.name, stage.title, stage.forwards), _rest_range(stage, found, wholes)
-        return Phase(*named, components, typical, started, layers, stage.shape, stage.graphed, rest)
+        name, shape, rest = stage.name, stage.shape, _rest_range(stage, found, wholes)
+        return Phase(
+            name, stage.title, stage.forwards, components, typical, started, layers, shape, stage.graphed, rest
+        )
 
     def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float | None) -> Component:
         def run() -> None:

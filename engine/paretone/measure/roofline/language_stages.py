@@ -193,10 +193,11 @@ def _pass(
             model.embed(ids)
             choosing(model.logits(hidden[0]).float())
 
-    run = tuple(parts), tuple(pieces), forward
     each = tuple(partial(forward, frozenset({index})) for index in range(config.layers))
     shape = shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads"
-    return TimedPhase(name, title, forwards, *run, layers=each, without=True, shape=shape)
+    return TimedPhase(
+        name, title, forwards, tuple(parts), tuple(pieces), forward, layers=each, without=True, shape=shape
+    )
 
 
 def _complete(request: Request, tokens: Sequence[int]) -> None:

@@ -99,7 +99,10 @@ def measure_roofline(
         def run() -> None:
             for stage in parts.stages:
                 with torch.profiler.record_function(stage.title):
-                    run_all(stage.pieces) if stage.whole is None else stage.whole()
+                    if stage.whole is not None:
+                        stage.whole()
+                    else:
+                        run_all(stage.pieces)
 
         write_chrome_trace(run, trace, parts.device)
     machine = describe()

@@ -74,6 +74,6 @@ def report(ceilings: Ceilings = CEILINGS) -> RooflineReport:
     shape = f"{BRANCHES} branches × {TOKENS} tokens, {LAYERS} layers"
     launches, per_layer = LAYERS * KERNELS_PER_LAYER + 20, (KERNELS_PER_LAYER,) * LAYERS
     phase = Phase("evaluation", "Evaluations", STEPS, components, None, launches, per_layer, shape)
-    counted = "OmniVoice", "OmniVoice, 10 s, as the roofline post counts it", Setting("OmniVoice"), ceilings
+    title, setting = "OmniVoice, 10 s, as the roofline post counts it", Setting("OmniVoice")
     note = "Norms are left out of the post's table: they can be part of the products around them."
-    return RooflineReport(*counted, (phase,), audio_seconds=10.0, notes=(note,))
+    return RooflineReport("OmniVoice", title, setting, ceilings, (phase,), audio_seconds=10.0, notes=(note,))
