@@ -439,6 +439,13 @@ def test_a_long_text_is_clipped_and_the_limit_is_said(tmp_path: Path, visible: S
     assert max(map(len, said.splitlines())) < 2 * LONGEST_TEXT + 200 and summary in said
 
 
+def test_a_plug_in_may_have_its_own_kind_of_knob(tmp_path: Path, visible: Show) -> None:
+    own = "class Share(Number):\n    def __init__(self):\n        super().__init__('share', 'Share', 'Of all.', 1.0)\n"
+    written(tmp_path, "own", f"{DECLARED}{own}TECHNIQUE = declared(knobs=(Share(),))")
+    visible(tmp_path)
+    assert not problems() and type(technique("own").knobs[0]).__name__ == "Share"
+
+
 def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(tmp_path: Path, visible: Show, console: Console) -> None:
     """Wherever its code runs: here, in a bench, whose errors nobody expects."""
     source = f"""{DECLARED}

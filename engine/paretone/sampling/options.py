@@ -44,7 +44,7 @@ SPEED = amount(
 CROSS_FADE = amount(
     "cross_fade",
     "Cross-fade",
-    "Overlap of a long text's chunks.",
+    "Overlap of the chunks of a long text.",
     default=0.15,
     between=(0.0, 1.0),
     unit="s",

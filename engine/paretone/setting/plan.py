@@ -352,7 +352,7 @@ class FlowPlan(Plan):
             return f"times must be a tuple of finite numbers, not {shown(times)}"
         if len(times) != steps + 1:
             return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
-        if abs(times[0]) > 1e-5 or abs(times[-1] - 1) > 1e-5:
+        if abs(times[0]) > 1e-5 or abs(times[-1] - 1) > 1e-5:  # Computed times are rounded.
             return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
         for before, after in pairwise(times):
             if after <= before:

@@ -235,8 +235,8 @@ def _cycle_json(cycle: DecodingCycle) -> list:
 
 def _cycle(values: list) -> DecodingCycle:
     names = ("tokens", "target_seconds", "draft_seconds", "outcome", "drafted", "accepted", "acceptance")
-    pairs = zip(names[: len(values)], values, strict=True)
-    given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in pairs}
+    given: dict[str, Any] = dict(zip(names[: len(values)], values, strict=True))
+    given |= {name: tuple(given[name]) for name in ("tokens", "drafted", "acceptance") if name in given}
     return DecodingCycle(**given)
 
 

@@ -404,7 +404,9 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
 
     def of_knob(knob: Knob) -> Knob:
         title = clipped(f"title of the knob {knob.name!r}", knob.title, LONGEST_TITLE)
-        return replace(knob, title=title, meaning=clipped(f"meaning of the knob {knob.name!r}", knob.meaning))
+        meaning = clipped(f"meaning of the knob {knob.name!r}", knob.meaning)
+        # Others stay as they are: a plug-in's own kind of knob may not take these arguments.
+        return knob if (title, meaning) == (knob.title, knob.meaning) else replace(knob, title=title, meaning=meaning)
 
     def watched(field: str, function: Callable[..., object], accepted: Callable[[object], bool], wanted: str) -> Any:
         """``function``; a failure is reported, and said in place of a text, or an empty tuple in place of others."""

@@ -24,7 +24,17 @@ from paretone.errors import LibraryError
 from paretone.setting.knobs import Values
 from paretone.setting.library import DATABASE, SCHEMA, DeletedTakes, KeptAudio, Library, LibraryDamaged
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
+from paretone.setting.take import (
+    ACCEPTED,
+    DECODED,
+    RESAMPLED,
+    DecodingCycle,
+    DecodingTrace,
+    Measurements,
+    Metrics,
+    Take,
+    Trace,
+)
 from tests.app.damage import spoil_database
 from tests.disk import tiny_disk  # noqa: F401
 
@@ -87,6 +97,9 @@ def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
     assert library.load(take().id).trace.decoding == decoding and decoding.tokens == (5, 7, 7, 9)
     assert decoding.outcomes == ("decoded", "accepted", "accepted", "resampled")
     assert decoding.cycle_of == (0, 1, 1, 1) and decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
+    for damaged in ([5, 0.25], [], [[5], 0.25, 0.0, DECODED, [], 0, [], 1]):
+        with pytest.raises((TypeError, ValueError)):
+            DecodingTrace.from_json({**decoding.to_json(), "passages": [[damaged]]})
 
 
 def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Library) -> None:

@@ -104,10 +104,11 @@ class Evaluations:
         self.combine: Combine = self._own if combining is None else combining(self._own)
         """Velocities of the branches to the velocity to follow."""
         self.operations: list[float] = []
-        """Of each evaluation; in ``shares`` relative to ``_full``, and in ``_whole`` those of a full evaluation of its
-        branches."""
+        """Operations of each evaluation."""
         self.shares: list[float] = []
+        """Operations of each evaluation relative to a full one with all branches."""
         self._whole: list[float] = []
+        """Operations of each full evaluation with its own branches."""
         self._full = phases[0].counts.evaluation
         """Operations of a full evaluation with all branches."""
 

@@ -222,7 +222,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return None
 
     def _draft_prompt(self, prompt: Any) -> Prompt:
-        """Part of ``prompt`` that the draft reads. Any is correct; a shorter one is faster, but accepted less often."""
+        """Part of ``prompt`` that the draft reads. Drafts only propose, so any part is correct: a shorter one is
+        faster to read, but may be accepted less often."""
         return prompt
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:

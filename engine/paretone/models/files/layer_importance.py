@@ -159,13 +159,13 @@ def _tuples(value: Any) -> Any:
 
 
 def _fits(one: LayerImportance, layers: int) -> bool:
-    optional = (one.low, one.high, one.ranks, one.run_away)
-    numbers = (*one.values, *one.low, *one.high)
+    parts = (one.values, one.low, one.high, one.ranks, one.run_away)
     return (
         one.measure in MEASURES
+        and all(isinstance(part, tuple) and len(part) in (0, layers) for part in parts)
         and len(one.values) == layers
-        and all(len(values) in (0, layers) for values in optional)
-        and all(isinstance(value, int | float) and math.isfinite(value) for value in numbers)
+        and all(isinstance(bounds, tuple) and len(bounds) == 2 for bounds in one.ranks)
+        and all(isinstance(value, int | float) and math.isfinite(value) for value in (*one.values, *one.low, *one.high))
     )
 
 

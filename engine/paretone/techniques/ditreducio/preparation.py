@@ -38,7 +38,14 @@ def calibrate_model(
     """Calibrate on the first passages of all utterances together, with the knobs in ``setting``. ``combine`` is one of
     :data:`paretone.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the trajectory always uses the
     mean. Raises :class:`SettingError` if ``setting`` rules DiTReducio out, and :class:`paretone.errors.Cancelled`."""
-    scripts, knobs = scripts_of(model, utterances, setting), knobs_of(setting)
+    return calibrate_scripts(model, scripts_of(model, utterances, setting), setting, observer, combine)
+
+
+def calibrate_scripts(
+    model: SpeechModel, scripts: Sequence[Script], setting: Setting, observer: Observer, combine: str = "worst"
+) -> CalibrationRecord:
+    """As :func:`calibrate_model`, for utterances already read."""
+    knobs = knobs_of(setting)
     targets, sentences = prepared(model, scripts)
     with torch.inference_mode():
         if knobs["objective"] == ditreducio.END:
@@ -136,11 +143,12 @@ def transfer(
 def carry_out_calibration(task: JobTask) -> Calibrated:
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
-    record = calibrate_model(model, request.utterances, request.setting, task.observer, request.combine)
+    # Reading may take seconds: some models speak to the flow first, or align a voice.
+    scripts = scripts_of(model, request.utterances, request.setting)
+    record = calibrate_scripts(model, scripts, request.setting, task.observer, request.combine)
     task.observer.check()
     record = replace(record, created=task.created, machine=task.machine)
-    (script,) = scripts_of(model, request.utterances[:1], request.setting)
-    return Calibrated(record, model.operations(script), time.perf_counter() - started)
+    return Calibrated(record, model.operations(scripts[0]), time.perf_counter() - started)
 
 
 def carry_out_transfer(task: JobTask) -> TransferReport:

@@ -226,8 +226,11 @@ def compute_temporal(task: Task) -> Findings:
     steps = tuple(float(step + 1) for step in range(target.steps))
     panels, axes = [], (Axis("Step"), Axis("Step"), Axis("Cosine similarity"))
     for (layer, name), rows in kept.items():
-        unit = torch.nn.functional.normalize(torch.stack(rows).float(), dim=1)
-        cosines = tuple(map(tuple, (unit @ unit.T).fill_diagonal_(1.0).tolist()))
+        # Part by part, so that only one is in float32 at a time.
+        parts = (part.float() for part in torch.stack(rows).split(1 << 20, dim=1))
+        gram = torch.stack([part @ part.T for part in parts]).sum(0)
+        lengths = gram.diagonal().sqrt().clamp_min(1e-12)
+        cosines = tuple(map(tuple, (gram / lengths / lengths[:, None]).fill_diagonal_(1.0).tolist()))
         panels.append(HeatMap(f"{MODULES[name]}, layer {layer}", *axes, steps, steps, cosines))
     return Findings(tuple(panels), _temporal_caption(panels, target.steps))
 

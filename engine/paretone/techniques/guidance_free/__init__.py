@@ -283,8 +283,8 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
     if spoken and info.text_front_end == "natural phones":
         before = (
             f" Without speech of your own, {forms.TEACHER} first speaks 6,500 sentences, for seven minutes on an idle "
+            "machine."
         )
-        before += "machine."
     return forms.estimate_by_share(info, _minutes(info), "the shipped weights") + before
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +26,9 @@ from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
-from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone.techniques.ditreducio.record import Similarities
+from paretone.techniques.base import JobTask
+from paretone.techniques.ditreducio.preparation import calibrate_model, carry_out_calibration
+from paretone.techniques.ditreducio.record import CalibrationRequest, Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import measuring
 from tests.engine import small_speech
@@ -144,6 +146,21 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
     assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"
     used = of.with_technique(UsedTechnique("ditreducio", Values(threshold=0.5), record.table.fingerprint))
     assert speak(model, used, record.table).measurements.ops_ratio < 7 / 64
+
+
+def test_a_calibration_reads_its_sentences_once(model: F5Speech, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    script = model.script
+
+    def counted(text: str, *rest: Any) -> Any:
+        read.append(text)
+        return script(text, *rest)
+
+    monkeypatch.setattr(model, "script", counted)
+    of = using(plain(steps=2), UsedTechnique("ditreducio", Values(threshold=0.5)))
+    request = CalibrationRequest((Utterance("One.", VOICE), Utterance("Two.", VOICE)), of)
+    found = carry_out_calibration(JobTask(request, Observer(), model))
+    assert read == ["One.", "Two."] and len(found.record.sentences) == 2
 
 
 def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> None:

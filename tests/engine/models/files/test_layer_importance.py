@@ -76,6 +76,15 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, content: str | 
         layer_importance.read_record([tmp_path], "abc")
 
 
+@pytest.mark.parametrize("damage", [{"ranks": [0, 1, 2, 3]}, {"ranks": [[0], [1], [2], [3]]}, {"low": 0.5}])
+def test_intervals_that_are_none_are_refused(tmp_path: Path, damage: dict[str, object]) -> None:
+    whole = json.loads(record(DIVERGENCES).to_json())
+    whole["measures"][0] |= damage
+    (tmp_path / FILE).write_text(json.dumps(whole))
+    with pytest.raises(CheckpointError, match=r"layers\.json .*4 layers"):
+        layer_importance.read_record([tmp_path], "abc")
+
+
 def test_layers_that_stay_are_numbered_without_gaps() -> None:
     tensors = {f"llm.model.model.layers.{layer}.mlp.up_proj.weight": torch.tensor(layer) for layer in range(12)}
     tensors |= {"llm.model.model.norm.weight": torch.tensor(-1), "speech_embedding.weight": torch.tensor(-2)}
