@@ -26,9 +26,8 @@ from paretone_app.results.reader import Results
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import close, typed
+from tests.app.conftest import close, run, typed
 from tests.app.features.studies.studying import ended, opened, write
-from tests.app.shell.running import run
 from tests.sound import NullSink
 from tests.walks import ENGINE, Walk
 

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -27,6 +28,7 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.shell import banner
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.holding import Posts
 from tests.app.presenters import Presenter
 from tests.app.sharing import Found, found, put_back
@@ -173,6 +175,20 @@ def typed(field: QAbstractSpinBox | QLineEdit, text: str, qtbot: QtBot) -> None:
     field.selectAll()
     qtbot.keyClicks(field, text)
     qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def run(window: MainWindow, action: QAction, qtbot: QtBot) -> Outcome:
+    """Outcome of the job that ``action`` starts."""
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
+        action.trigger()
+    return blocker.args[1]
+
+
+def chosen(box: QComboBox, data: object) -> None:
+    """Choose the entry of ``box`` that has ``data``, as the user does."""
+    box.setCurrentIndex(box.findData(data))
+    box.activated.emit(box.currentIndex())
 
 
 def close(window: MainWindow, qtbot: QtBot) -> None:

@@ -17,7 +17,7 @@ from paretone_app.features.tradeoff.saved import find, read
 from paretone_app.shell import only_window
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.features.tradeoff.test_front import POINTS, VIEW, saved
+from tests.app.features.tradeoff.test_front import SELECTED, VIEW, saved
 from tests.app.records import record
 from tests.engine.mutating import Kind, check, void
 from tests.engine.test_first_edition import WRITTEN
@@ -29,7 +29,7 @@ def write_calibrations(root: Path) -> None:
 
 
 def read_selection(root: Path, path: Path) -> object:
-    return find(read(path), POINTS)
+    return find(read(path), SELECTED)
 
 
 def write_remembered(root: Path) -> None:

@@ -27,7 +27,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.differences import label_of, technique_text
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import DoubleSpinBox
-from tests.app.shell.running import run
+from tests.app.conftest import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 """A number with a point; not the version 1.2.3."""

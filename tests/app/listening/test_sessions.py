@@ -109,7 +109,7 @@ def test_an_abx_session_asks_as_often_as_was_fixed_and_about_all_sentences() -> 
 
 
 def test_x_has_to_be_heard_before_it_is_judged() -> None:
-    session = AbxSession(pairs(1), "l", ABX, 2, chance())
+    session = AbxSession(pairs(1), "l", ABX, 4, chance())
     session.hear(0)
     with pytest.raises(RecordError, match="Listen to X"):
         session.answer(0, CALM)
@@ -117,10 +117,7 @@ def test_x_has_to_be_heard_before_it_is_judged() -> None:
     assert session.why_not_answer() == ""
     session.answer(1, CALM)
     assert session.why_not_answer(), "every trial anew"
-
-
-def test_switches_are_counted_by_trial() -> None:
-    session = AbxSession(pairs(1), "l", ABX, 2, chance())
+    # Switches are counted by trial.
     for button in (0, 1, 1, 2, 0):
         session.hear(button)
     assert session.answer(0, CALM).switches == 3
@@ -209,7 +206,7 @@ def _rate_all(session: MushraSession, scores: dict[int, int]) -> None:
         session.rate(button, scores[session.trial.order[button]])
 
 
-def test_only_what_is_heard_can_be_rated() -> None:
+def test_only_what_is_heard_can_be_rated_and_a_page_is_done_once_all_is() -> None:
     session = MushraSession(pages(1), "l", MUSHRA, chance=chance())
     for button in (1, 0, 2):
         with pytest.raises(RecordError, match="Only the sound"):
@@ -218,8 +215,15 @@ def test_only_what_is_heard_can_be_rated() -> None:
         session.rate(1, 50)
     with pytest.raises(ValueError, match="between 0 and 100"):
         session.rate(1, 101)
+    assert session.why_not_answer() == "Listen to the reference first."
     session.hear(0)
     assert not session.may_rate(0), "the labelled reference has no slider"
+    assert session.why_not_answer() == "Still to be rated: 2, 3, 4."
+    with pytest.raises(RecordError, match="Still to be rated"):
+        session.answer(CALM)
+    _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
+    session.answer(CALM)
+    assert session.finished
 
 
 def test_every_sound_has_one_slider_and_places_differ_from_page_to_page() -> None:
@@ -234,20 +238,6 @@ def test_every_sound_has_one_slider_and_places_differ_from_page_to_page() -> Non
     assert len(set(orders)) > 3
     texts, sentences = [one.item.text for one in session.records], [f"Sentence {number}." for number in range(12)]
     assert set(texts) == set(sentences) and texts != sentences
-
-
-def test_a_page_is_done_when_everything_was_rated() -> None:
-    session = MushraSession(pages(1), "l", MUSHRA, chance=chance())
-    session.hear(1)
-    session.rate(1, 50)
-    assert session.why_not_answer() == "Listen to the reference first."
-    session.hear(0)
-    assert session.why_not_answer() == "Still to be rated: 2, 3, 4."
-    with pytest.raises(RecordError, match="Still to be rated"):
-        session.answer(CALM)
-    _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
-    session.answer(CALM)
-    assert session.finished
 
 
 # --- Practice --------------------------------------------------------------------------------------------------------
@@ -327,8 +317,7 @@ def test_a_ranking_asks_for_every_pair_before_any_comes_again() -> None:
     asked = [one.order for one in session.waiting]
     assert len(asked) == 18
     for first in range(0, 18, 6):
-        assert {frozenset(one) for one in asked[first : first + 6]} == {
-            frozenset((one, two)) for one in range(4) for two in range(one)
-        }
+        each = {frozenset((one, two)) for one in range(4) for two in range(one)}
+        assert set(map(frozenset, asked[first : first + 6])) == each
     assert {one.item for one in session.waiting} == set(range(4))
     assert 0.2 < sum(one < two for one, two in asked) / 18 < 0.8, "either may come first"

@@ -42,12 +42,8 @@ def test_ratings_are_written_with_webmushras_columns() -> None:
     head = made["mushra.csv"].decode().splitlines()[0]
     assert head == "session_test_id,session_uuid,trial_id,rating_stimulus,rating_score,rating_time,rating_comment"
     found = rows(made["mushra.csv"])
-    assert [(one["rating_stimulus"], one["rating_score"]) for one in found] == [
-        ("reference", "100"),
-        (FAST.title, "60"),
-        ("anchor35", "10"),
-        ("anchor70", "40"),
-    ]
+    scores = (("reference", "100"), (FAST.title, "60"), ("anchor35", "10"), ("anchor70", "40"))
+    assert tuple((one["rating_stimulus"], one["rating_score"]) for one in found) == scores
     assert {(one["session_uuid"], one["rating_time"]) for one in found} == {("s1", "4200")}
     made = webmushra.tables(mos_session([(5, 3)], similarity=True))
     found = [(one["trial_id"], one["rating_stimulus"], one["rating_score"]) for one in rows(made["mos.csv"])]
@@ -56,24 +52,22 @@ def test_ratings_are_written_with_webmushras_columns() -> None:
 
 
 def test_pairs_are_written_with_webmushras_columns() -> None:
-    found = [
+    trials = [
         abx_trial("s1", 1, x=1, said=1, planned=2),
         abx_trial("s1", 2, x=0, said=1, planned=2, text="Another, with a comma."),
         preference_trial("s2", 1, 2, (1, 0), planned=1),
     ]
-    made = webmushra.tables(found)
+    made = webmushra.tables(trials)
     assert list(made) == ["paired_comparison.csv"]
     head = made["paired_comparison.csv"].decode().splitlines()[0]
-    assert head == (
-        "session_test_id,trial_id,choice_reference,choice_non_reference,choice_answer,choice_time,choice_comment"
-    )
-    one, two, three = rows(made["paired_comparison.csv"])
-    said = [
-        (each["choice_reference"], each["choice_non_reference"], each["choice_answer"]) for each in (one, two, three)
-    ]
+    named = "reference", "non_reference", "answer", "time", "comment"
+    assert head.split(",") == ["session_test_id", "trial_id", *(f"choice_{one}" for one in named)]
+    found = rows(made["paired_comparison.csv"])
+    columns = "choice_reference", "choice_non_reference", "choice_answer"
+    said = [tuple(each[column] for column in columns) for each in found]
     plain, fast = BASELINE.title, FAST.title
     assert said == [(fast, plain, "correct"), (plain, fast, "incorrect"), (plain, fast, "-2")]
-    assert one["trial_id"] != two["trial_id"]
+    assert found[0]["trial_id"] != found[1]["trial_id"]
 
 
 def test_what_is_void_or_was_broken_off_is_not_exported(tmp_path: Path) -> None:
@@ -153,5 +147,5 @@ def test_all_files_of_a_bundle_arrive_or_none(tiny_disk: Path) -> None:
     (tiny_disk / "small").mkdir()
     (tiny_disk / "small" / "small.yaml").write_text("mine")
     with pytest.raises(PlainError, match="other content"):
-        webmushra.write_bundle("small", "abx", [replace(pair(1), stimuli=pair(1).stimuli)], 1, tiny_disk)
+        webmushra.write_bundle("small", "abx", [pair(1)], 1, tiny_disk)
     assert [path.name for path in (tiny_disk / "small").iterdir()] == ["small.yaml"]

@@ -25,9 +25,6 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Scrolled, Shrinkable
 from tests.engine import small_speech
 
-PANELS = (Shrinkable, Scrolled)
-"""What holds whole panels, or columns of them."""
-
 
 def fill(window: MainWindow, wait: Callable[[], None]) -> None:
     """Bring sound, a table, a few takes and a study into ``window``, as a user does; ``wait`` is called meanwhile."""
@@ -95,12 +92,14 @@ def unreadable(window: MainWindow) -> list[str]:
 
 
 def cut_off(window: QWidget) -> Iterator[str]:
-    for one in window.findChildren(QWidget):
-        if not one.isVisible() or (one.visibleRegion().isEmpty() and not isinstance(one, QAbstractButton)):
-            continue
-        if isinstance(one, QAbstractButton) and _shows_text(one):
-            yield from _of_button(one)
-        elif _scrolls_sideways(one) and (isinstance(one, PANELS) or any(map(_scrolls_sideways, _around(one)))):
+    for button in window.findChildren(QAbstractButton):
+        if button.isVisible() and _shows_text(button):
+            yield from _of_button(button)
+    areas = [one for one in window.findChildren(QAbstractScrollArea) if one.isVisible()]
+    sideways = [one for one in areas if one.horizontalScrollBar().isVisible()]
+    for one in sideways:
+        around = any(other is not one and other.isAncestorOf(one) for other in sideways)
+        if (around or isinstance(one, (Shrinkable, Scrolled))) and not one.visibleRegion().isEmpty():
             yield f"{type(one).__name__} “{one.accessibleName()}” scrolls sideways, and so may what is in it"
 
 
@@ -122,16 +121,6 @@ def _shows_text(button: QAbstractButton) -> bool:
     if isinstance(button, QToolButton) and not button.icon().isNull():
         return button.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly and bool(button.text())
     return isinstance(button, (QPushButton, QCheckBox, QToolButton)) and bool(button.text())
-
-
-def _scrolls_sideways(one: QWidget) -> bool:
-    return isinstance(one, QAbstractScrollArea) and one.isVisible() and one.horizontalScrollBar().isVisible()
-
-
-def _around(one: QWidget) -> Iterator[QWidget]:
-    while (around := one.parentWidget()) is not None:
-        yield around
-        one = around
 
 
 def main(folder: Path, size: QSize, letters: float) -> None:

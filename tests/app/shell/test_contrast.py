@@ -185,11 +185,10 @@ CONTROLS: dict[str, Made] = {
     "progress, half": lambda text: QProgressBar(value=50, format=text),
     "progress, done": lambda text: QProgressBar(value=100, format=text),
 }
-SIZES = {"text": QSize(200, 80), "group": QSize(200, 80), "card": QSize(200, 80), "chosen": QSize(200, 80)}
 
 
 def _size(name: str) -> QSize:
-    return next((size for start, size in SIZES.items() if name.startswith(start)), QSize(200, 34))
+    return QSize(200, 80 if name.startswith(("text", "group", "card", "chosen")) else 34)
 
 
 def _reached(one: QWidget) -> QWidget:
@@ -215,9 +214,6 @@ def test_text_of_controls(stage: Stage, name: str) -> None:
             assert found >= (DISABLED if state == "disabled" else TEXT), state
 
 
-FOCUSABLE = [name for name in CONTROLS if not name.startswith(("group", "progress"))]
-
-
 def _scrolled() -> QWidget:
     area = Scrolled(QLabel())
     area.let_keys_scroll()
@@ -237,7 +233,8 @@ def _tabs() -> QWidget:
     return tabs
 
 
-WITHOUT_TEXT: dict[str, Callable[[], QWidget]] = {
+FOCUSABLE: dict[str, Callable[[], QWidget]] = {
+    **{name: partial(make, BLANK) for name, make in CONTROLS.items() if not name.startswith(("group", "progress"))},
     "slider": lambda: Slider(Qt.Orientation.Horizontal, value=40),
     "upright slider": lambda: Slider(Qt.Orientation.Vertical, value=40),
     "page": QTextBrowser,
@@ -250,10 +247,9 @@ WITHOUT_TEXT: dict[str, Callable[[], QWidget]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*FOCUSABLE, *WITHOUT_TEXT])
+@pytest.mark.parametrize("name", FOCUSABLE)
 def test_focus(stage: Stage, name: str) -> None:
-    one = CONTROLS[name](BLANK) if name in CONTROLS else WITHOUT_TEXT[name]()
-    stage.put(one, _size(name) if name in CONTROLS else QSize(200, 90))
+    one = stage.put(FOCUSABLE[name](), _size(name) if name in CONTROLS else QSize(200, 90))
     stage.window.activateWindow()
     plain = stage.picture(one)
     one.setFocus(Qt.FocusReason.TabFocusReason)

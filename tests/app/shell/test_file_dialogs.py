@@ -16,8 +16,7 @@ from paretone.audio.recording import readable_kinds, writable_kinds
 from paretone_app.features.export import DestinationDialog
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import SMALL, collect
-from tests.app.shell.running import run
+from tests.app.conftest import SMALL, collect, run
 
 APP = Path(file_dialogs.__file__).parents[1]
 FILE, FOLDER, WRITE = "ask_for_file", "ask_for_folder", "ask_where_to_write"
@@ -120,9 +119,7 @@ def test_sound_is_offered_as_it_can_be_read_and_written_here(monkeypatch: pytest
     assert file_dialogs.sound() == "Sound (*.wav *.flac *.ogg)"
 
 
-def test_a_path_that_was_typed_is_where_the_dialog_opens(
-    make: Callable[[], Window], documents: Path, tmp_path: Path
-) -> None:
+def test_dialogs_open_where_a_path_was_typed(make: Callable[[], Window], documents: Path, tmp_path: Path) -> None:
     window = make()
     file_dialogs.ask_where_to_write(window, "Write", file_dialogs.JSON, tmp_path / "mine.json", print)
     (dialog,) = window.findChildren(QFileDialog)

@@ -1,12 +1,28 @@
-"""The menu bar: what is in it and in which order, with the entries that features declare."""
+"""The menu bar: what is in it and in which order, with the entries that features declare; and Alt keys, which go to
+visible panels, not to those under other tabs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
-from PySide6.QtGui import QAction, QUndoStack
-from PySide6.QtWidgets import QDialog, QMenu, QTextBrowser, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence, QUndoStack
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QDialog,
+    QDockWidget,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QMenu,
+    QMenuBar,
+    QPushButton,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
@@ -14,9 +30,10 @@ from paretone_app.features.feature import main_job
 from paretone_app.features.palette import Palette
 from paretone_app.features.registry import FEATURES
 from paretone_app.shell.actions import Actions
+from paretone_app.shell.menus import VisibleMnemonics
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import ActionButton, IconButton
-from tests.app.conftest import MakeWindow
+from tests.app.conftest import MakeWindow, activated, in_front, on_screen
 
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
@@ -47,10 +64,6 @@ def entry(action: QAction) -> str:
     return f"{action.text()}|{shortcut}" if shortcut else action.text()
 
 
-def entries(menu: QMenu) -> list[str]:
-    return [entry(one) for one in menu.actions()]
-
-
 def menus(window: MainWindow) -> Iterator[QMenu]:
     """In order. Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action."""
     there = {one.title(): one for one in window.menuBar().findChildren(QMenu)}
@@ -58,22 +71,17 @@ def menus(window: MainWindow) -> Iterator[QMenu]:
         yield there[action.text()]
 
 
-def pages(window: MainWindow) -> Iterator[str]:
-    for dialog in window.findChildren(QDialog):
-        for page in dialog.findChildren(QTextBrowser):
-            yield page.toPlainText()
-
-
 def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_window: MakeWindow) -> None:
     window = make_window()  # It is not shown, so that its engine does not start.
-    found = {one.title(): entries(one) for one in menus(window)}
+    found = {one.title(): list(map(entry, one.actions())) for one in menus(window)}
     titles = ["&File", "&Edit", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
     assert list(found) == titles
     for title, wanted in MENUS.items():
         assert found[title] == " ".join(wanted.split()).split(", "), title
     assert len(found["&View"]) <= 12
     window.action.first_steps.trigger()
-    (first,) = pages(window)
+    (page,) = (one for dialog in window.findChildren(QDialog) for one in dialog.findChildren(QTextBrowser))
+    first = page.toPlainText()
     words = ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")
     places = [first.find(one) for one in words]
     assert -1 not in places and places == sorted(places), first
@@ -97,14 +105,11 @@ def test_the_sheet_of_keys_has_all_of_them_and_is_searched_and_used(make_window:
 
 @pytest.fixture
 def actions(qtbot: QtBot) -> Actions:
-    window = QWidget()
-    qtbot.addWidget(window)
+    window = on_screen(QWidget(), qtbot)
     return Actions(window, QUndoStack(window), [one for each in FEATURES for one in each.actions])
 
 
-def test_what_is_being_typed_is_taken_over_before_an_action_runs_and_a_problem_is_told(
-    actions: Actions, qtbot: QtBot
-) -> None:
+def test_what_is_typed_is_taken_over_before_actions_run_and_a_problem_is_told(actions: Actions, qtbot: QtBot) -> None:
     order: list[str] = []
     actions.about_to_run.connect(lambda: order.append("take over"))
 
@@ -167,3 +172,160 @@ def test_buttons_show_their_action(actions: Actions, qtbot: QtBot) -> None:
     assert local.reason == "The model is not loaded yet."
     local.set_reason("")
     assert buttons[0].isEnabled() and buttons[0].toolTip() == "Run the loaded model"
+
+
+KEY, ALT = Qt.Key, Qt.KeyboardModifier.AltModifier
+
+
+class Host:
+    """A window with two tabs, each of which has Alt+G and a field that Alt+N goes to."""
+
+    def __init__(self) -> None:
+        self.window = QMainWindow()
+        self.clicked: list[str] = []
+        self.fields: dict[str, QLineEdit] = {}
+        self.docks = {name: self._dock(name) for name in ("one", "two")}
+        self.window.tabifyDockWidget(*self.docks.values())
+        self.window.setCentralWidget(QLineEdit())
+        VisibleMnemonics(self.window)
+
+    def _dock(self, name: str) -> QDockWidget:
+        dock, panel, field = QDockWidget(name, self.window), QWidget(), QLineEdit()
+        button, label = QPushButton(f"&Go {name}"), QLabel("&Name")
+        button.clicked.connect(lambda: self.clicked.append(name))
+        label.setBuddy(field)
+        column = QVBoxLayout(panel)
+        for one in (button, label, field):
+            column.addWidget(one)
+        dock.setWidget(panel)
+        self.window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+        self.fields[name] = field
+        return dock
+
+    def press(self, key: Qt.Key) -> None:
+        """As people do: Alt, then the letter, then neither."""
+        QTest.keyPress(self.window.focusWidget(), KEY.Key_Alt, ALT)
+        QTest.keyClick(self.window.focusWidget(), key, ALT)
+        QTest.keyRelease(self.window.focusWidget(), KEY.Key_Alt)
+
+
+@pytest.fixture
+def host(qtbot: QtBot) -> Host:
+    made = Host()
+    in_front(made.window, qtbot, 500, 300)
+    made.window.centralWidget().setFocus()
+    return made
+
+
+@pytest.mark.parametrize("front", ["one", "two"])
+def test_alt_keys_go_to_the_panel_in_front(host: Host, qtbot: QtBot, front: str) -> None:
+    back = {"one": "two", "two": "one"}[front]
+    host.docks[front].raise_()
+    qtbot.waitUntil(lambda: host.docks[back].visibleRegion().isEmpty())
+    for number in (1, 2):
+        host.press(KEY.Key_G)
+        qtbot.waitUntil(lambda number=number: host.clicked == [front] * number)
+    host.press(KEY.Key_N)
+    assert host.window.focusWidget() is host.fields[front]
+    host.docks[back].raise_()
+    qtbot.waitUntil(lambda: host.docks[front].visibleRegion().isEmpty())
+    host.press(KEY.Key_G)
+    qtbot.waitUntil(lambda: host.clicked == [front, front, back])
+
+
+def test_the_panel_with_the_focus_comes_first_and_of_others_the_first(host: Host, qtbot: QtBot) -> None:
+    host.window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, host.docks["two"])
+    qtbot.waitUntil(lambda: not any(one.visibleRegion().isEmpty() for one in host.docks.values()))
+    host.press(KEY.Key_G)
+    qtbot.waitUntil(lambda: host.clicked == ["one"])
+    clicked = ["one"]
+    for name in ("two", "one"):
+        host.fields[name].setFocus()
+        host.press(KEY.Key_G)
+        clicked.append(name)
+        qtbot.waitUntil(lambda: host.clicked == clicked)
+
+
+@pytest.mark.timeout(900)
+def test_no_letter_is_reached_by_two_at_the_same_time(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    """Of what the real window shows, whichever panels are in front and have the focus; its menus keep theirs."""
+    window = borrowed_window
+    window.resize(1500, 1000)
+    activated(window, qtbot)
+    assert clashes_of_menus(window.menuBar()) == {}
+    bar = {letter(one.text()) for one in window.menuBar().actions()}
+    strange = {one.text() for one in labelled(window) if letter(one.text()) in bar}
+    assert strange == set(), "have a letter of the menu bar"
+    within, between = {}, {}
+    there = [(one, place) for one in window.workspaces.there for place in window.workspaces.of(one).places]
+    for workspace, place in there:
+        name, docks = place.name, window.workspaces.of(workspace)
+        window.workspaces.switch(workspace)
+        for other in docks.places:
+            # Guests, too: whatever the user may have shown.
+            if other.region is not place.region or other.home is not workspace:
+                docks.show(other.name)
+        docks.show(name)
+        window.workspaces.go_to(name)
+        qtbot.wait(20)
+        others = docks.host.tabifiedDockWidgets(docks[name])
+        qtbot.waitUntil(lambda others=others: all(one.visibleRegion().isEmpty() for one in others))
+        panel = window.panels[name]
+        within[name] = twice(one for one in labelled(window) if panel.isAncestorOf(one) and one.isVisible())
+        QTest.keyPress(window.focusWidget(), KEY.Key_Alt, ALT)
+        between[name] = twice(one for one in labelled(window) if is_reached(one))
+        QTest.keyRelease(window.focusWidget(), KEY.Key_Alt)
+    assert {name: found for name, found in within.items() if found} == {}
+    assert {name: found for name, found in between.items() if found} == {}
+
+
+def labelled(window: MainWindow) -> list[QAbstractButton | QLabel]:
+    """Buttons and labels with an Alt key in their text, visible or not."""
+    labels = [one for one in window.findChildren(QLabel) if one.buddy() is not None]
+    return [one for one in (*window.findChildren(QAbstractButton), *labels) if letter(one.text())]
+
+
+def is_reached(one: QAbstractButton | QLabel) -> bool:
+    return one.isVisible() and (isinstance(one, QLabel) or (one.isEnabled() and not one.shortcut().isEmpty()))
+
+
+def letter(text: str) -> str:
+    """The Alt key in ``text``; ``""`` where it has none."""
+    return QKeySequence.mnemonic(text).toString()
+
+
+def twice(widgets: Iterable[QAbstractButton | QLabel | QAction]) -> dict[str, list[str]]:
+    """The texts that share an Alt key, by that."""
+    found: dict[str, list[str]] = {}
+    for one in widgets:
+        found.setdefault(letter(one.text()), []).append(one.text())
+    return {key: texts for key, texts in found.items() if len(texts) > 1}
+
+
+def clashes_of_menus(menu: QMenuBar | QMenu) -> dict[str, list[str]]:
+    """The entries of one menu that share a letter, below ``menu``."""
+    found = twice(one for one in menu.actions() if letter(one.text()))
+    for action in menu.actions():
+        if action.menu() is not None:
+            found |= clashes_of_menus(action.menu())
+    return found
+
+
+def _passed(window: MainWindow) -> list[QWidget]:
+    """What Tab reaches from the rail on, in order."""
+    found = []
+    first = one = next(iter(window.rail.buttons.values()))
+    while not found or one is not first:
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible() and one.isEnabled():
+            found.append(one)
+        one = one.nextInFocusChain()
+    return found
+
+
+def test_tab_goes_from_the_rail_through_the_workspace_to_the_player(shared_window: MainWindow) -> None:
+    window = shared_window
+    parts = {"rail": window.rail, "steps": window.features["guide"].guide}
+    parts |= {name: window.panels[name] for name in ("setup", "listen", "meters", "takes", "player")}
+    passed = [name for one in _passed(window) for name, part in parts.items() if one is part or part.isAncestorOf(one)]
+    assert list(dict.fromkeys(passed)) == list(parts), "each part once, in the order of reading"
+    assert passed == sorted(passed, key=list(parts).index), "none is left and entered again"

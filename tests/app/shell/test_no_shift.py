@@ -84,9 +84,7 @@ def test_nothing_moves_while_jobs_run(make_window: MakeWindow, qtbot: QtBot, siz
 
 @needs("accelerate")
 @pytest.mark.timeout(300)
-def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
-    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_nothing_moves_while_long_jobs_run(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
     window = make_window(loading("lm-mini"))
     window.resize(1440, 900)
     ready(window, qtbot)
@@ -96,16 +94,13 @@ def test_nothing_moves_while_studies_trainings_exports_and_loads_run(
     training = filled_in(window, tmp_path)
     export = ProfileExport(window.state)
     target = next(one for one in targets() if not export.account(one).why_not)
-    moved = _moves(
-        window,
-        qtbot,
-        {
-            "transfer": ("transfer", built(find(TransferPresenter).transfer).measure_button.click),
-            "study": ("studies", window.panels["studies"].run_button.click),
-            "training": ("training", training.start_button.click),
-            "export": ("listen", lambda: export.export(target, tmp_path / "exported")),
-        },
-    )
+    jobs: dict[str, tuple[str, Callable[[], object]]] = {
+        "transfer": ("transfer", built(find(TransferPresenter).transfer).measure_button.click),
+        "study": ("studies", window.panels["studies"].run_button.click),
+        "training": ("training", training.start_button.click),
+        "export": ("listen", lambda: export.export(target, tmp_path / "exported")),
+    }
+    moved = _moves(window, qtbot, jobs)
     window.state.selection.model_folder = ""  # Not that of the training.
     moved += _moves(window, qtbot, {"load": ("setup", window.action.reload.trigger)})
     find(SetupPresenter).load("lm-mini", str(write_all(tmp_path / "language")))

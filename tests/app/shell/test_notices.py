@@ -1,4 +1,5 @@
-"""Messages are laid over the lower right corner of the window; what the user must see stays until it is dismissed."""
+"""Messages are laid over the lower right corner of the window; what the user must see stays until it is dismissed. The
+status bar describes a job while it runs."""
 
 from __future__ import annotations
 
@@ -7,14 +8,18 @@ import itertools
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
+from paretone.session.commands import ShutDown
+from paretone.session.events import EngineStatus, JobFinished, Progress
 from paretone_app.shell import banner as cards
 from paretone_app.shell.banner import INFO, MOST, Banner, Message
+from paretone_app.shell.bars import StatusLine
 from paretone_app.shell.entries import EXPLORE, LISTEN
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Jobs, Kind
 from tests.app.conftest import activated, on_screen
 
 LOOKED_AT = ("takes",)
@@ -26,7 +31,7 @@ def place_in(window: MainWindow, widget: QWidget) -> QRect:
 
 def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_window: MainWindow) -> None:
     window = borrowed_window
-    places = {name: dock.geometry() for name, dock in ((place.name, dock) for place, dock in window.workspaces)}
+    places = {place.name: dock.geometry() for place, dock in window.workspaces}
     window.notices.say("A sentence.")
     banner = window.notices.banner
     assert banner.isVisible()
@@ -52,9 +57,7 @@ def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
-def test_figures_of_what_was_just_done_are_not_covered(
-    borrowed_window: MainWindow, qtbot: QtBot, size: tuple[int, int]
-) -> None:
+def test_new_figures_are_not_covered(borrowed_window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window, banner, before = borrowed_window, borrowed_window.notices.banner, borrowed_window.size()
     window.resize(*size)
     window.workspaces.switch(LISTEN)
@@ -66,32 +69,33 @@ def test_figures_of_what_was_just_done_are_not_covered(
         qtbot.waitUntil(lambda: not banner.isHidden())
         assert window.rect().contains(banner.geometry()) and banner.width() > 200
         if size[0] > 1024 or panel == "meters":
-            qtbot.waitUntil(
-                lambda: docks.is_seen(meters) and not banner.geometry().intersects(place_in(window, meters)),
-                timeout=5000,
-            )
+            qtbot.waitUntil(lambda: docks.is_seen(meters))
+            qtbot.waitUntil(lambda: not banner.geometry().intersects(place_in(window, meters)))
     # Below Meters again when there is nothing to keep clear of.
     window.workspaces.switch(EXPLORE)
-    qtbot.waitUntil(lambda: window.width() - 20 < banner.geometry().right() < window.width(), timeout=5000)
-    window.notices.banner.clear()
+    qtbot.waitUntil(lambda: window.width() - 20 < banner.geometry().right() < window.width())
+    banner.clear()
     window.workspaces.switch(LISTEN)
     window.resize(before)
     window.workspaces.default_layout()
 
 
-def test_escape_dismisses_what_was_said_while_there_is_nothing_to_cancel(
-    borrowed_window: MainWindow, qtbot: QtBot
-) -> None:
-    window, notices, banner = borrowed_window, borrowed_window.notices, borrowed_window.notices.banner
-    window.activateWindow()
-    window.panels["takes"].table.setFocus()
-    notices.ask("Shall it?", ("Yes",), lambda _: None)
+def test_escape_dismisses_what_was_said_but_a_question_waits(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    table = borrowed_window.panels["takes"].table
+    borrowed_window.activateWindow()
+    table.setFocus()
+    said: list[str] = []
+    notices.ask("Which one?", ("This", "That"), said.append)
     notices.say("It failed.", "error")
-    qtbot.keyClick(window.panels["takes"].table, Qt.Key.Key_Escape)
-    assert banner.text == "Shall it?"
-    qtbot.keyClick(window.panels["takes"].table, Qt.Key.Key_Escape)
-    assert banner.text == "Shall it?", "a question waits for its answer"
-    notices.banner.clear()
+    for _ in range(2):
+        qtbot.keyClick(table, Qt.Key.Key_Escape)
+        assert banner.text == "Which one?"
+    notices.say("Something else.")
+    notices.say("")
+    assert banner.text == "Which one?"
+    qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
+    assert said == ["That"] and not banner.isVisible()
 
 
 def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(borrowed_window: MainWindow) -> None:
@@ -129,28 +133,14 @@ def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: Mai
     assert [one.message.sentence for one in banner.cards] == ["The disk is full: the take is not kept.", "An error."]
     notices.say("Something else.", "info")
     assert banner.text == "Something else."
-    banner.dismiss()
-    banner.dismiss()
+    for _ in range(2):
+        banner.dismiss()
     assert (banner.text, banner.cards[-1].message.level) == ("The disk is full: the take is not kept.", "warning")
     banner.dismiss()
     assert not banner.isVisible()
 
 
-def test_a_question_waits_for_its_answer(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
-    said: list[str] = []
-    notices.ask("Which one?", ("This", "That"), said.append)
-    notices.say("Something else.")
-    notices.say("")
-    assert banner.text == "Which one?"
-    qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
-    assert said == ["That"]
-    assert not banner.isVisible()
-
-
-def test_messages_go_by_themselves_unless_the_user_is_at_them(
-    borrowed_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_go_by_themselves(borrowed_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "LASTING", {"info": 0.1, "warning": 0.1})
     notices, banner = borrowed_window.notices, borrowed_window.notices.banner
     notices.look_back()
@@ -217,3 +207,27 @@ def test_no_line_of_a_long_sentence_is_cut(theme: Theme, qtbot: QtBot) -> None:
                 if one.isVisible() and not isinstance(one, QLabel):
                     assert banner.cards[-1].rect().contains(QRect(one.mapTo(banner.cards[-1], QPoint()), one.size()))
             banner.clear()
+
+
+def test_the_status_bar_says_what_a_job_is_at_until_there_is_progress(qtbot: QtBot) -> None:
+    window, jobs = on_screen(QMainWindow(), qtbot), Jobs(lambda command: None)
+    status = StatusLine(window, jobs)
+    job = jobs.start(Kind.ACCELERATED, ShutDown)
+    assert status.text == "Synthesising with techniques…"
+    status.follow(EngineStatus(job.number, "Compiling …"))
+    assert status.text == "Synthesising with techniques: Compiling …"
+    status.show_progress(Progress(job.number, 0, 16, 12.0, ""))
+    assert status.text == "Synthesising with techniques…", "it is no longer compiling"
+    status.show_progress(Progress(job.number, 1, 16, 11.0, "Step 1 of 16"))
+    status.show_progress(Progress(job.number, 2, 16, 10.0, ""))
+    assert status.text == "Step 1 of 16"
+    jobs.handle(JobFinished(job.number))
+    assert status.text == "Synthesising with techniques: finished"
+    # What belongs to no running job is passed over.
+    job = jobs.start(Kind.BASELINE, ShutDown)
+    status.follow(EngineStatus(job.number + 1, "Compiling …"))
+    status.follow(EngineStatus(0, "Loading PyTorch…"))
+    assert status.text == "Synthesising the baseline…"
+    jobs.handle(JobFinished(job.number))
+    status.follow(EngineStatus(job.number, "Compiling …"))
+    assert status.text == "Synthesising the baseline: finished"

@@ -1,24 +1,37 @@
-"""What a window had is there again when it is opened the next time, on the same data folder and with the same settings
-file."""
+"""A window is opened, first with an example, later with what it had; it loads models, which asks or fails; and it is
+closed: at work, before it is painted, with nothing left."""
 
 from __future__ import annotations
 
+import gc
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from PySide6.QtCore import QByteArray, QSettings, Qt
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QSettings, Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog
 from pytestqt.qtbot import QtBot
 
-from paretone.models import catalogue
-from paretone_app.shell.theme import Scheme
+from paretone.audio.resampling import resample
+from paretone.models import catalogue, load_model
+from paretone.models.base import SpeechModel
+from paretone.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
+from paretone.techniques.ditreducio.record import CalibrationRequest
+from paretone_app.shell.colours import DARK
+from paretone_app.shell.greeting import WORDS, Greeting
+from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Outcome
-from tests.app.conftest import SMALL, MakeWindow, close, ready
+from tests.app.conftest import SMALL, MakeWindow, activated, close, ready, run
 from tests.app.features.setup.test_choosing_models import choose
-from tests.app.shell.running import run
-from tests.app.state.test_per_model import load
+from tests.app.state import test_per_model as per_model
+from tests.engine import small_speech
+from tests.sound import RATE, NullSink
+from tests.workload import workload
 
 CHECKPOINT = "F5TTS_v1_Base"
 """A model that does not come with Paretone, so that its weights are in a folder of the user's."""
@@ -89,7 +102,7 @@ def mine(tmp_path: Path, qapp: object) -> Path:
     folder = tmp_path / "mine"
     folder.mkdir()
     state = AppState(Jobs(lambda command: None))
-    load(state, CHECKPOINT, str(folder))
+    per_model.load(state, CHECKPOINT, str(folder))
     state.selection.set_option("steps", 5)
     keep(tmp_path, "selection", state.selection.remembered())
     return folder
@@ -103,9 +116,7 @@ def keep(folder: Path, key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("gone", ["folder", "weights"])
-def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
-    make_window: MakeWindow, qtbot: QtBot, mine: Path, gone: str
-) -> None:
+def test_a_model_folder_that_is_gone_is_said(make_window: MakeWindow, qtbot: QtBot, mine: Path, gone: str) -> None:
     if gone == "folder":
         mine.rmdir()
     again = ready(make_window(parts=SMALL), qtbot)
@@ -128,9 +139,7 @@ def test_a_model_whose_folder_is_gone_is_said_and_another_folder_can_be_chosen(
     assert chosen.options["steps"] == 5
 
 
-def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
-    make_window: MakeWindow, qtbot: QtBot, mine: Path
-) -> None:
+def test_a_model_that_a_start_ended_with_is_asked_about(make_window: MakeWindow, qtbot: QtBot, mine: Path) -> None:
     (mine / "weights").write_bytes(b"")
     keep(mine.parent, "loading", CHECKPOINT)  # As it is where the process ended during that.
     again = ready(make_window(parts=SMALL), qtbot)
@@ -142,9 +151,7 @@ def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
     assert (again.state.selection.model_id, again.state.selection.model_folder) == (CHECKPOINT, str(mine))
 
 
-def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
-    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_device_that_is_gone_is_said_and_replaced(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
     state = AppState(Jobs(lambda command: None))
     state.loading.load_model("f5-mini", device="cuda:7")
     keep(tmp_path, "selection", state.selection.remembered().replace('"voice": "anna"', '"voice": "otto"'))
@@ -153,3 +160,166 @@ def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
     assert "best device" in again.notices.banner.text
     again.notices.banner.dismiss()
     assert "the voice otto" in again.notices.banner.text, "what is passed over is said"
+
+
+def test_the_first_start_plays_an_example_at_once(make_window: MakeWindow, null_sink: NullSink, qtbot: QtBot) -> None:
+    window = make_window(load_model)
+    Greeting(window, window.settings)
+    with null_sink.recording() as recording:
+        window.show()
+        qtbot.waitUntil(lambda: bool(recording.samples.any()))
+        assert not window.state.selection.ready and not window.jobs.busy, "nothing is loaded yet"
+        ready(window, qtbot)
+    take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
+    whole = resample(take_a.samples, take_a.sample_rate, RATE)
+    likeness = np.correlate(recording.samples, whole, "valid") / (whole @ whole)
+    assert 0.3 < likeness.max() <= 1.01, "it was take A, if with gaps on a starved machine"
+    # What they were made with is selected, their table included, so that a next step is to compare them.
+    assert not take_a.setting.techniques and window.state.selection.setting == take_b.setting
+    assert window.state.synthesis.baseline_is_current and window.state.synthesis.accelerated_is_current
+    assert window.state.availability.why_not_accelerate() == ""
+    # They are takes like others, but for the user's figures; their place is in their study.
+    takes, (study,) = window.results.takes, window.results.studies.values()
+    assert {one.id for one in takes.all} == {take_a.id, take_b.id} == {one.id for one in takes.all if one.is_example}
+    assert takes.measured == () and {take_a.id, take_b.id} <= set(study.takes)
+    takes.delete([take_a.id])
+    text = window.state.selection.text
+    close(window, qtbot)
+    again = make_window(load_model)
+    Greeting(again, again.settings)
+    assert again.first is None, "a second start has the last session"
+    ready(again, qtbot)
+    assert again.state.selection.text == text and again.state.comparison.take_b.id == take_b.id
+    assert again.state.comparison.take_a is None, "what was removed stays away"
+
+
+def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
+    window.state.selection.set_text("Something else.")
+    window.first()
+    qtbot.waitUntil(lambda: window.first is None)
+    assert window.state.selection.text == "Something else." and window.state.comparison.take_a is None
+    greeting.deleteLater()
+
+
+def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
+    greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
+    window.first()
+    qtbot.waitUntil(lambda: greeting._opened or window.first is None)
+    assert [card.message.sentence for card in window.notices.banner.cards] == ["Nothing can be kept here."]
+    qtbot.waitUntil(lambda: window.panels["steps"].hint.text() == WORDS)
+
+
+LOADING = f"{SMALL} strategy log"
+
+
+@pytest.mark.timeout(900)
+def test_closing_twice_during_calibration_waits_for_the_engine(make_window: MakeWindow, qtbot: QtBot) -> None:
+    before = threading.active_count()
+    for _ in range(workload(50, 1)):
+        window = ready(make_window(parts="" if workload(True, False) else LOADING), qtbot)
+        window.state.selection.set_option("steps", 128)
+        window.action["calibrate"].trigger()
+        assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
+        window.close()
+        close(window, qtbot)
+        assert window._engine.join(0)
+    qtbot.waitUntil(lambda: threading.active_count() <= before)
+
+
+@pytest.mark.timeout(600)
+def test_closed_windows_leave_collector_and_theme_alone(make_window: MakeWindow, theme: Theme, qtbot: QtBot) -> None:
+    gc.collect()
+    before = set(QApplication.allWidgets())
+    gc.disable()
+    try:
+        for _ in range(workload(30, 1)):
+            window = make_window()
+            window.show()
+            qtbot.waitUntil(lambda window=window: window.is_built)
+            close(window, qtbot)
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+            left = [one for one in QApplication.allWidgets() if one not in before]
+            assert not left, "the collector would destroy them on the engine's thread"
+    finally:
+        gc.enable()
+    for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 1):
+        theme.apply(scheme)
+        gc.collect()
+    window = make_window(parts=SMALL)
+    close(window, qtbot)
+    assert window._engine is None, "closing before the first paint needs no engine"
+    window = make_window(parts=SMALL)
+    window.show()
+    theme.apply(Scheme.DARK)
+    assert window.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
+    theme.apply(Scheme.LIGHT)
+
+
+def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """Loads the small model; from a folder only once told which file, from a file only once told its architecture."""
+    if folder and Path(folder).is_dir():
+        raise SeveralCheckpoints(Path(folder), tuple(Path(folder) / name for name in ("model_last.pt", "model_5.pt")))
+    if folder and not variant:
+        raise VariantUnknown(Path(folder), ("F5TTS_v1_Base", "F5TTS_Base"))
+    return small_speech.load(model, "", variant, device, status, check)
+
+
+def test_checkpoints_and_architectures_are_asked_for(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window = ready(make_window(_undecided, parts=LOADING), qtbot)
+    banner, chosen = window.notices.banner, window.state.selection
+    window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
+    qtbot.waitUntil(lambda: bool(banner.answers))
+    assert "holds several checkpoints (model_last.pt, model_5.pt)" in banner.text
+    banner.answers[0].click()
+    dialog = window.findChild(QInputDialog)
+    assert dialog.comboBoxItems() == ["model_last.pt", "model_5.pt"]
+    dialog.setTextValue("model_5.pt")
+    dialog.accept()
+
+    qtbot.waitUntil(lambda: len(banner.answers) == 2)
+    assert QApplication.activeModalWidget() is None
+    assert "F5TTS_v1_Base and F5TTS_Base alike" in banner.text
+    assert chosen.model_id == "f5-mini" and chosen.ready, "the model from before goes on until the answer"
+    activated(window, qtbot)
+    qtbot.keyClick(window, Qt.Key.Key_F6)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is banner.answers[0])
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+    assert QApplication.focusWidget().text() == "F5TTS_Base"
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    assert not banner.isVisible()
+    qtbot.waitUntil(lambda: chosen.ready and not window.jobs.busy)
+    place = "F5TTS_v1_Base", str(tmp_path / "model_5.pt"), "F5TTS_Base"
+    assert (chosen.model_id, chosen.model_folder, chosen.model_variant) == place
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_present_one(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = ready(make_window(parts=LOADING), qtbot)
+    strategy, state = window.features["strategy"].state, window.state
+    state.selection.set_option("steps", 5)
+    run(window, window.action.baseline, qtbot)
+    run(window, window.action["calibrate"], qtbot)
+
+    def there() -> tuple[object, ...]:
+        chosen = state.selection
+        place = chosen.model_id, chosen.model_variant, chosen.device_wanted
+        return (*place, chosen.info, chosen.options["steps"], strategy.table, state.cost.operations)
+
+    before = there()
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
+        state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
+    assert blocker.args[1] is Outcome.FAILED
+    message = window.notices.banner.cards[-1].message
+    assert message.sentence.endswith("Small stays loaded.") and message.level == "error"
+    assert "KeyError" in window.panels["log"].plain_text()
+    assert there() == before and before[-1] is not None
+    assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"
+    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
+    # A load that is cancelled by another does not bring the first back.
+    state.loading.load_model("F5TTS_Base")
+    state.loading.load_model("F5TTS_v1_Base")
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    assert state.selection.ready and state.selection.model_id == "F5TTS_v1_Base"

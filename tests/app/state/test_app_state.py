@@ -339,18 +339,12 @@ def test_only_what_was_changed_by_an_edit_is_undone(state: AppState) -> None:
     assert selection.seed == 41
 
 
-def test_actions_follow_their_stack_which_outlives_them(qtbot) -> None:
+def test_a_stack_outlives_its_actions(qtbot) -> None:
     """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
     owner, stack = QObject(), QUndoStack()
-    undo, redo = StackAction(stack, "undo", "Undo", owner), StackAction(stack, "redo", "Redo", owner)
-    assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
+    StackAction(stack, "undo", "Undo", owner)
+    StackAction(stack, "redo", "Redo", owner)
     stack.push(QUndoCommand("threshold"))
-    assert (undo.isEnabled(), undo.text()) == (True, "Undo: threshold")
-    undo.trigger()
-    assert stack.index() == 0
-    assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo: threshold")
-    redo.trigger()
-    assert stack.index() == 1
     shiboken6.delete(owner)
     with qtbot.captureExceptions() as raised:
         stack.clear()
@@ -427,9 +421,6 @@ def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
     assert state.cost.why_ask(setting) == ""
     measured(presenter, "y" * 9000, 1900.0)
     assert state.cost.why_ask(setting) == "Speaking the whole text takes about 32 min on this machine."
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
-def test_durations_are_rough(seconds: float, text: str) -> None:
-    assert rough_duration(seconds) == text
+    for seconds, text in ((2.12, "2.1 s"), (31.6, "32 s"), (9000.0, "2.5 h")):
+        assert rough_duration(seconds) == text
     assert rough_duration(2.12, tenths=False) == "2 s"

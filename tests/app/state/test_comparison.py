@@ -26,18 +26,11 @@ from tests.app.presenters import Presenter
 
 
 def take(seconds: float, audio: float = 2.0, **changes: object) -> Take:
-    made = Take(
-        "one",
-        "2026-11-21",
-        "Text.",
-        "anna",
-        Setting("f5-mini", Values(steps=8)),
-        24000,
-        np.zeros(4800, np.float32),
-        Measurements(seconds, audio, device="cpu"),
-        machine="here",
-    )
-    return replace(made, **changes)
+    said = "one", "2026-11-21", "Text.", "anna", Setting("f5-mini", Values(steps=8)), 24000, np.zeros(4800, np.float32)
+    return replace(Take(*said, Measurements(seconds, audio, device="cpu"), machine="here"), **changes)
+
+
+SEEDED = Setting("f5-mini", Values(steps=8), seed=3)
 
 
 def compared(one: Take | None, two: Take | None) -> Comparison:
@@ -51,13 +44,17 @@ def headline(one: Take | None, two: Take | None) -> str:
     return compared(one, two).headline()
 
 
-def test_the_headline_compares_real_time_factors() -> None:
+def test_the_headline_compares_real_time_factors_of_finished_takes() -> None:
     assert headline(take(2.0), None) == ""
     assert headline(take(2.0), take(1.0)) == "B is 2.00× as fast as A (one run each)"
     assert headline(take(1.0), take(1.19)) == "B is 1.19× slower than A (one run each)"
     assert headline(take(1.0), take(1.01)) == "B is about as fast as A (one run each)"
     slower = take(2.0, 4.0, setting=Setting("f5-mini", Values(steps=16)))
     assert headline(take(2.0), slower) == "B is 2.00× as fast as A (one run each)", "per second of audio"
+    cut = take(1.0, unfinished="cancelled after 12 of 126 passages")
+    assert headline(take(2.0), cut) == "No speed-up is given: B was cancelled after 12 of 126 passages."
+    assert compared(cut, None).made_with(cut.setting) is None, "a profile quotes no figures of a part"
+    assert compared(cut, take(2.0)).warning().startswith("A was cancelled after 12 of 126 passages")
 
 
 @pytest.mark.parametrize(
@@ -72,13 +69,6 @@ def test_the_headline_compares_real_time_factors() -> None:
 def test_it_is_withheld_with_the_reason_where_the_two_do_not_compare(changes: dict, reason: str) -> None:
     said = headline(take(2.0), take(1.0, **changes))
     assert said == f"No speed-up is given: A and B differ in {reason}."
-
-
-def test_a_take_that_was_not_finished_is_not_compared() -> None:
-    cut = take(1.0, unfinished="cancelled after 12 of 126 passages")
-    assert headline(take(2.0), cut) == "No speed-up is given: B was cancelled after 12 of 126 passages."
-    assert compared(cut, None).made_with(cut.setting) is None, "a profile quotes no figures of a part"
-    assert compared(cut, take(2.0)).warning().startswith("A was cancelled after 12 of 126 passages")
 
 
 def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_busy() -> None:
@@ -99,10 +89,7 @@ def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_bus
     [
         ({}, "A and B are the same take."),
         ({"id": "two"}, "A and B have the same setting, seed, text and voice: there is no difference to hear."),
-        (
-            {"setting": Setting("f5-mini", Values(steps=8), seed=3)},
-            "A and B have the same setting with different seeds: only their noise differs.",
-        ),
+        ({"setting": SEEDED}, "A and B have the same setting with different seeds: only their noise differs."),
         ({"setting": Setting("f5-mini", Values(steps=4))}, "A and B differ in steps, and not in a technique."),
     ],
 )
@@ -115,10 +102,8 @@ def test_differences_name_text_and_voice_before_the_setting(presenter: Presenter
     one = presenter.take(chosen.baseline_setting)
     setting = one.setting.with_technique(UsedTechnique("ditreducio", chosen.knobs("ditreducio")))
     found = differences(one, replace(presenter.take(setting, text="Another."), voice="bella"))
-    assert [(each.what, each.left, each.right) for each in found[:2]] == [
-        ("text", "A text.", "Another."),
-        ("voice", "anna", "bella"),
-    ]
+    first = [(each.what, each.left, each.right) for each in found[:2]]
+    assert first == [("text", "A text.", "Another."), ("voice", "anna", "bella")]
     assert found[2:] and [each.technique for each in found] == [False, False, *[True] * len(found[2:])]
     assert differences(one, one) == ()
     (own,) = (each for each in differences(one, replace(one, voice="own:me.wav:0123456789abcdef")))
@@ -143,16 +128,12 @@ def test_what_follows_from_another_model_is_no_difference_of_its_own(presenter: 
     assert "steps" in {each.what for each in differences(one, replace(one, setting=steps))}, "it was chosen"
 
 
-def test_what_will_be_different_when_a_take_is_made_again_is_said(
-    presenter: Presenter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_will_differ_if_a_take_is_repeated(presenter: Presenter, monkeypatch: pytest.MonkeyPatch) -> None:
     voices = presenter.state.selection.voices
     take = replace(presenter.take(presenter.state.selection.baseline_setting), voice=voices[0].id, checkpoint="a" * 64)
     assert caution_on_repeating(take, voices) == caution_on_repeating(take, voices, "a" * 64) == ""
-    assert caution_on_repeating(take, voices, "b" * 64) == (
-        f"The take was made with other weights, '{'a' * 12}', than those loaded, '{'b' * 12}': now it will sound "
-        "different."
-    )
+    weights = f"The take was made with other weights, '{'a' * 12}', than those loaded, '{'b' * 12}'"
+    assert caution_on_repeating(take, voices, "b" * 64) == f"{weights}: now it will sound different."
     monkeypatch.setattr(compatibility, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
     caution = caution_on_repeating(replace(take, voice="gone"), voices)
     assert "earlier weights of this model" in caution and "The voice 'gone' of the take is not there" in caution

@@ -12,27 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.models.base import Voice
-from paretone.session.commands import (
-    Cancel,
-    Command,
-    Hold,
-    LoadModel,
-    MakeTake,
-    Release,
-    RunStudy,
-    Synthesise,
-    VerifyStudy,
-)
-from paretone.session.events import (
-    AudioReady,
-    EngineHeld,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    StudyEnded,
-    TakeMade,
-    TakeReady,
-)
+from paretone.session import commands, events
+from paretone.session.commands import Command
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Take, Trace
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
@@ -65,9 +46,9 @@ def wanted(presenter: Presenter, count: int = 3) -> list[Wanted]:
     return [wanted_take(chosen, "A text.", chosen.voices[0].id, one) for one in settings]
 
 
-def finish(presenter: Presenter, command: MakeTake) -> Take:
+def finish(presenter: Presenter, command: commands.MakeTake) -> Take:
     made = presenter.take(command.setting, f"take {command.job}")
-    for event in (TakeMade(command.job, made), JobFinished(command.job)):
+    for event in (events.TakeMade(command.job, made), events.JobFinished(command.job)):
         presenter.state.follow(event)
         presenter.state.jobs.handle(event)
     return made
@@ -82,7 +63,7 @@ def test_what_is_asked_for_is_made_one_after_the_other_as_jobs(presenter: Presen
     for index in range(3):
         qtbot.waitUntil(lambda index=index: len(sent) == begun + index + 1)
         command = sent[-1]
-        assert isinstance(command, MakeTake) and command.setting == asked[index].setting
+        assert isinstance(command, commands.MakeTake) and command.setting == asked[index].setting
         assert presenter.state.jobs.running[-1].kind is Kind.MAKE, "the user sees that it runs"
         assert making.waiting == tuple(asked[index:])
         finish(presenter, command)
@@ -95,7 +76,7 @@ def test_each_is_cancelled_alone(presenter: Presenter) -> None:
     making.ask(asked)
     jobs.cancel(jobs.waiting[0])
     assert making.waiting == (asked[0], asked[2])
-    jobs.handle(JobCancelled(jobs.running[0].number))
+    jobs.handle(events.JobCancelled(jobs.running[0].number))
     assert making.waiting == (asked[2],) and presenter.sent[-1].setting == asked[2].setting and not making.problems
 
 
@@ -103,7 +84,7 @@ def test_one_that_fails_is_said_and_the_others_are_made(presenter: Presenter, qt
     making, sent, asked = presenter.state.making, presenter.sent, wanted(presenter, 2)
     making.ask(asked)
     first = sent[-1].job
-    presenter.state.jobs.handle(JobFailed(first, "The text is empty."))
+    presenter.state.jobs.handle(events.JobFailed(first, "The text is empty."))
     assert making.problems == {asked[0]: "The text is empty."}
     qtbot.waitUntil(lambda: sent[-1].job != first)
     assert sent[-1].setting == asked[1].setting
@@ -111,9 +92,7 @@ def test_one_that_fails_is_said_and_the_others_are_made(presenter: Presenter, qt
     assert not making.problems, "it is tried again"
 
 
-def test_ahead_of_time_only_while_nothing_else_is_done(
-    presenter: Presenter, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ahead_of_time_only_while_nothing_else_is_done(presenter: Presenter, qtbot: QtBot) -> None:
     presenter.state.making.idle.timer.setInterval(10)
     making, sent, asked, made = presenter.state.making, presenter.sent, wanted(presenter), []
     making.take_made.connect(made.append)
@@ -128,11 +107,11 @@ def test_ahead_of_time_only_while_nothing_else_is_done(
     qtbot.waitUntil(lambda: len(sent) == begun + 2)
     assert sent[-1].setting == asked[2].setting and len(made) == 1
     making.ahead(())
-    assert isinstance(sent[-1], Cancel), "what nobody wants any more ends"
-    presenter.state.follow(JobCancelled(sent[-1].target))
+    assert isinstance(sent[-1], commands.Cancel), "what nobody wants any more ends"
+    presenter.state.follow(events.JobCancelled(sent[-1].target))
     qtbot.wait(40)
-    assert isinstance(sent[-1], Cancel)
-    presenter.state.follow(JobFailed(first.job, "An event of another job changes nothing."))
+    assert isinstance(sent[-1], commands.Cancel)
+    presenter.state.follow(events.JobFailed(first.job, "An event of another job changes nothing."))
     assert not making.problems
 
 
@@ -152,18 +131,15 @@ def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
 
 def test_pieces_that_make_way_come_again(jobs: Jobs, sent: list[Command], qtbot: QtBot) -> None:
     work = IdleWork(jobs)
-    work.add(Piece("one", lambda number: LoadModel(number, "one")))
+    work.add(Piece("one", lambda number: commands.LoadModel(number, "one")))
     qtbot.waitUntil(lambda: len(sent) == 1)
-    job = jobs.start(Kind.LOAD, lambda number: LoadModel(number, "a job"))
-    assert isinstance(sent[-1], Cancel) and sent[-1].target == sent[0].job
-    work.follow(JobCancelled(sent[0].job))
-    work.replace([Piece("two", lambda number: LoadModel(number, "two"))])
-    jobs.handle(JobFinished(job.number))
-    qtbot.waitUntil(lambda: isinstance(sent[-1], LoadModel) and sent[-1].model == "two")
+    job = jobs.start(Kind.LOAD, lambda number: commands.LoadModel(number, "a job"))
+    assert isinstance(sent[-1], commands.Cancel) and sent[-1].target == sent[0].job
+    work.follow(events.JobCancelled(sent[0].job))
+    work.replace([Piece("two", lambda number: commands.LoadModel(number, "two"))])
+    jobs.handle(events.JobFinished(job.number))
+    qtbot.waitUntil(lambda: isinstance(sent[-1], commands.LoadModel) and sent[-1].model == "two")
     work.clear()
-
-
-VOICE = Voice("anna", "Anna", "anna.wav", "A prompt.")
 
 
 def trace(start: float, *tokens: int) -> Trace:
@@ -171,8 +147,8 @@ def trace(start: float, *tokens: int) -> Trace:
     return Trace(decoding=DecodingTrace(25.0, 64, (cycles,), (start,), (False,)))
 
 
-def piece(job: int, passage: int, seen: Trace | None) -> AudioReady:
-    return AudioReady(job, np.zeros(10, np.float32), 24000, passage, seen)
+def piece(job: int, passage: int, seen: Trace | None) -> events.AudioReady:
+    return events.AudioReady(job, np.zeros(10, np.float32), 24000, passage, seen)
 
 
 def started(kind: Kind) -> tuple[Coming, Jobs, int]:
@@ -181,23 +157,20 @@ def started(kind: Kind) -> tuple[Coming, Jobs, int]:
     return coming, jobs, jobs.start(kind, speak("lm-mini")).number
 
 
-def test_passages_grow_and_follow_one_another() -> None:
+def test_passages_grow_until_the_take_is_finished_or_cancelled() -> None:
     coming, _, job = started(Kind.ACCELERATED)
     for event in (piece(job, 0, trace(0.0, 1)), piece(job, 0, trace(0.0, 1, 2)), piece(job, 1, trace(0.5, 3))):
         coming.follow(event)
     decoding = coming.trace.decoding
     assert coming.side == "B" and decoding is not None
     assert (decoding.tokens, decoding.starts, decoding.seconds_of) == ((1, 2, 3), (0.0, 0.5), (0.0, 0.04, 0.5))
-
-
-def test_the_finished_take_and_a_cancelled_one_end_it() -> None:
     coming, jobs, job = started(Kind.BASELINE)
     coming.follow(piece(job, 0, trace(0.0, 1)))
     take = Take("one", "2026-11-23", "A text.", "anna", Setting("lm-mini"), 24000, np.zeros(10, np.float32))
-    coming.follow(TakeReady(job, take))
+    coming.follow(events.TakeReady(job, take))
     assert (coming.side, coming.trace) == ("", Trace())
     coming.follow(piece(job, 0, trace(0.0, 1)))
-    jobs.handle(JobCancelled(job))
+    jobs.handle(events.JobCancelled(job))
     assert coming.side == ""
     coming, _, job = started(Kind.PARTIAL)
     coming.follow(piece(job, 0, trace(0.0, 1)))
@@ -221,7 +194,7 @@ def rests(jobs: Jobs) -> list[bool]:
 
 
 def verify(number: int) -> Command:
-    return VerifyStudy(number, "f")
+    return commands.VerifyStudy(number, "f")
 
 
 def test_each_job_ends_once_with_its_outcome(jobs: Jobs, sent: list[Command], ended: list) -> None:
@@ -231,13 +204,14 @@ def test_each_job_ends_once_with_its_outcome(jobs: Jobs, sent: list[Command], en
     jobs.move(last, 0)
     jobs.cancel(third)
     jobs.cancel(first)
-    assert sent[1:] == [Cancel(0, first.number)] and jobs.running == (first,), "it ends when the engine says so"
-    jobs.handle(JobFailed(second.number, "An event of a job that has not begun changes nothing."))
-    jobs.handle(JobCancelled(first.number))
-    jobs.handle(JobCancelled(first.number))
+    assert sent[1:] == [commands.Cancel(0, first.number)]
+    assert jobs.running == (first,), "it ends when the engine says so"
+    jobs.handle(events.JobFailed(second.number, "An event of a job that has not begun changes nothing."))
+    jobs.handle(events.JobCancelled(first.number))
+    jobs.handle(events.JobCancelled(first.number))
     assert sent[-1] == last.command, "in the order of the queue"
-    jobs.handle(JobFailed(last.number, "It is broken; mend it."))
-    jobs.handle(JobFinished(second.number))
+    jobs.handle(events.JobFailed(last.number, "It is broken; mend it."))
+    jobs.handle(events.JobFinished(second.number))
     assert not jobs.busy
     assert ended == [
         (third, Outcome.CANCELLED, ""),
@@ -245,36 +219,32 @@ def test_each_job_ends_once_with_its_outcome(jobs: Jobs, sent: list[Command], en
         (last, Outcome.FAILED, "It is broken; mend it."),
         (second, Outcome.FINISHED, ""),
     ]
+    for paused in (True, False):  # A study that was paused has not finished.
+        job = jobs.start(Kind.STUDY, lambda number: commands.LoadModel(number, "f5-mini"))
+        jobs.handle(events.StudyEnded(job.number, "folder", paused, 3))
+        jobs.handle(events.JobFinished(job.number))
+    assert [outcome for _, outcome, _ in ended[4:]] == [Outcome.PAUSED, Outcome.FINISHED]
 
 
 def speak(model: str) -> Callable[[int], Command]:
-    return lambda number: Synthesise(number, "A text.", VOICE, Setting(model))
-
-
-def loads(jobs: Jobs, sent: list[Command]) -> Callable[[], list[str]]:
-    """Let the queue load models by their names; returns what it did so far, each job finished at once."""
-    jobs.loader = lambda model: LoadModel(0, model)
-
-    def done() -> list[str]:
-        while jobs.running:
-            (job,) = jobs.running
-            if isinstance(job.command, LoadModel):
-                jobs.loaded = job.group
-            jobs.handle(JobFinished(job.number))
-        return [one.model if isinstance(one, LoadModel) else type(one).__name__ for one in sent]
-
-    return done
+    voice = Voice("anna", "Anna", "anna.wav", "A prompt.")
+    return lambda number: commands.Synthesise(number, "A text.", voice, Setting(model))
 
 
 def test_models_are_loaded_once_and_nothing_passes_what_it_needs(jobs: Jobs, sent: list[Command]) -> None:
-    done = loads(jobs, sent)
-    jobs.start(Kind.LOAD, lambda number: LoadModel(number, "f5-mini"))
+    jobs.loader = lambda model: commands.LoadModel(0, model)
+    jobs.start(Kind.LOAD, lambda number: commands.LoadModel(number, "f5-mini"))
     for model in ("f5-mini", "lm-mini", "f5-mini", "lm-mini", "omni-mini"):
         jobs.start(Kind.BASELINE, speak(model))
     assert [one.group.model for one in jobs.waiting] == ["f5-mini"] * 2 + ["lm-mini"] * 2 + ["omni-mini"]
-    made = ["f5-mini", *["Synthesise"] * 2, "lm-mini", *["Synthesise"] * 2, "omni-mini", "Synthesise"]
-    assert done() == made
-    study = jobs.start(Kind.STUDY, lambda number: RunStudy(number, "study.toml", ""))
+    while jobs.running:
+        (job,) = jobs.running
+        if isinstance(job.command, commands.LoadModel):
+            jobs.loaded = job.group
+        jobs.handle(events.JobFinished(job.number))
+    made = [one.model if isinstance(one, commands.LoadModel) else type(one).__name__ for one in sent]
+    assert made == ["f5-mini", *["Synthesise"] * 2, "lm-mini", *["Synthesise"] * 2, "omni-mini", "Synthesise"]
+    study = jobs.start(Kind.STUDY, lambda number: commands.RunStudy(number, "study.toml", ""))
     jobs.start(Kind.BASELINE, speak("f5-mini"))
     verified = jobs.start(Kind.VERIFY, verify)
     late = jobs.start(Kind.BASELINE, speak("omni-mini"))
@@ -282,13 +252,13 @@ def test_models_are_loaded_once_and_nothing_passes_what_it_needs(jobs: Jobs, sen
 
 
 def test_what_needs_a_model_that_cannot_be_loaded_fails_with_its_reason(jobs: Jobs, ended: list) -> None:
-    jobs.loader = lambda model: LoadModel(0, model)
+    jobs.loader = lambda model: commands.LoadModel(0, model)
     for model in ("lm-mini", "lm-mini", "f5-mini"):
         jobs.start(Kind.BASELINE, speak(model))
-    jobs.handle(JobFailed(jobs.running[0].number, "It is gone."))
+    jobs.handle(events.JobFailed(jobs.running[0].number, "It is gone."))
     assert [one.kind for one, *_ in ended] == [Kind.LOAD, Kind.BASELINE, Kind.BASELINE]
     assert {(outcome, why) for _, outcome, why in ended} == {(Outcome.FAILED, "It is gone.")}
-    assert jobs.running[0].group == LoadModel(0, "f5-mini")
+    assert jobs.running[0].group == commands.LoadModel(0, "f5-mini")
 
 
 def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(jobs: Jobs, ended: list) -> None:
@@ -303,39 +273,29 @@ def test_what_needs_the_result_of_another_job_stays_after_it_and_says_why_not(jo
     assert "Calibrating: cancelled" in ended[-1][2] and first in jobs.running
 
 
-def test_a_paused_queue_begins_nothing_and_a_test_is_told_at_once(
-    jobs: Jobs, sent: list[Command], rests: list[bool], qtbot: QtBot
-) -> None:
+def test_a_paused_queue_begins_nothing(jobs: Jobs, sent: list[Command], rests: list[bool], qtbot: QtBot) -> None:
     jobs.stop(True)
     waiting = jobs.start(Kind.VERIFY, verify)
-    jobs.handle(EngineHeld(0))
-    assert sent == [Hold(0)] and jobs.waiting == (waiting,) and not rests
+    jobs.handle(events.EngineHeld(0))
+    assert sent == [commands.Hold(0)] and jobs.waiting == (waiting,) and not rests
     jobs.hold()
-    qtbot.waitUntil(lambda: rests == [True])
+    qtbot.waitUntil(lambda: rests == [True])  # A listening test is told at once.
     jobs.stop(False)
-    assert sent == [Hold(0), waiting.command] and jobs.held, "the engine stays held for the test"
+    assert sent == [commands.Hold(0), waiting.command] and jobs.held, "the engine stays held for the test"
     jobs.release()
-    assert sent[2:] == [Release(0)]
-
-
-def test_a_study_that_was_paused_has_not_finished(jobs: Jobs, ended: list) -> None:
-    for paused in (True, False):
-        job = jobs.start(Kind.STUDY, lambda number: LoadModel(number, "f5-mini"))
-        jobs.handle(StudyEnded(job.number, "folder", paused, 3))
-        jobs.handle(JobFinished(job.number))
-    assert [outcome for _, outcome, _ in ended] == [Outcome.PAUSED, Outcome.FINISHED]
+    assert sent[2:] == [commands.Release(0)]
 
 
 def test_the_engine_is_held_once_and_says_when_it_rests(jobs: Jobs, sent: list[Command], rests: list[bool]) -> None:
-    jobs.handle(EngineHeld(0))
+    jobs.handle(events.EngineHeld(0))
     assert rests == [], "nobody asked for it"
     jobs.hold()
     jobs.hold()
-    assert jobs.held and sent == [Hold(0)]
-    jobs.handle(EngineHeld(0))
+    assert jobs.held and sent == [commands.Hold(0)]
+    jobs.handle(events.EngineHeld(0))
     assert rests == [True]
-    started = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    started = jobs.start(Kind.LOAD, lambda job: commands.LoadModel(job, "f5-mini"))
     assert sent[1:] == [started.command], "it waits in the engine"
     jobs.release()
     jobs.release()
-    assert sent[2:] == [Release(0)] and not jobs.held
+    assert sent[2:] == [commands.Release(0)] and not jobs.held

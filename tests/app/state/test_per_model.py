@@ -78,7 +78,7 @@ def test_a_model_seen_for_the_first_time_is_what_speak_uses(state: AppState, bef
     assert used <= {"ditreducio"}, "what every window begins with, where it applies"
 
 
-def test_a_model_chosen_again_has_what_it_had(state: AppState) -> None:
+def test_a_model_chosen_again_has_what_it_had_and_is_loaded_from_its_folder(state: AppState, tmp_path: Path) -> None:
     chosen, had = state.selection, {}
     for model in BUNDLED:
         load(state, model)
@@ -89,6 +89,14 @@ def test_a_model_chosen_again_has_what_it_had(state: AppState) -> None:
         load(state, model)
         assert (chosen.setting, chosen.speaker) == had[model]
     assert chosen.text == f"{BUNDLED[-1]} speaks.", "the text is common"
+    load(state, FIRST, str(tmp_path))
+    load(state, OTHER)
+    assert (state.selection.place(FIRST), state.selection.place(OTHER)) == ((str(tmp_path), ""), ("", ""))
+    load(state, "E2TTS_Base", str(tmp_path / "gone"))
+    assert state.selection.place("E2TTS_Base") == ("", "") and not state.selection.is_installed("E2TTS_Base")
+    load(state, "E2TTS_Base", str(tmp_path))
+    load(state, OTHER)
+    assert state.selection.is_installed("E2TTS_Base")
 
 
 def test_a_model_that_cannot_be_loaded_changes_nothing_of_either(state: AppState) -> None:
@@ -100,17 +108,6 @@ def test_a_model_that_cannot_be_loaded_changes_nothing_of_either(state: AppState
     assert state.selection.place(OTHER) == ("", ""), "it was never loaded from there"
     load(state, OTHER)
     assert state.selection.baseline_setting == spoken(OTHER)[0]
-
-
-def test_a_model_chosen_again_is_loaded_from_its_folder(state: AppState, tmp_path: Path) -> None:
-    load(state, FIRST, str(tmp_path))
-    load(state, OTHER)
-    assert (state.selection.place(FIRST), state.selection.place(OTHER)) == ((str(tmp_path), ""), ("", ""))
-    load(state, "E2TTS_Base", str(tmp_path / "gone"))
-    assert state.selection.place("E2TTS_Base") == ("", "") and not state.selection.is_installed("E2TTS_Base")
-    load(state, "E2TTS_Base", str(tmp_path))
-    load(state, OTHER)
-    assert state.selection.is_installed("E2TTS_Base")
 
 
 # --- From one session to the next -------------------------------------------------------------------------------------
@@ -150,21 +147,7 @@ def test_what_is_common_is_remembered_and_rubbish_does_not_hurt(state: AppState)
         assert Remembered.from_json(rubbish) is None
         found.recall(rubbish)
     assert (found.text, found.seed, found.voice) == ("Something else.", 99, state.selection.voice)
-
-
-def test_a_model_whose_folder_is_gone_is_named_and_keeps_its_selection(state: AppState, tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    load(state, OTHER, str(folder))
-    contaminate(state)
-    had = state.selection.setting
-    folder.rmdir()
-    found, _ = again(state)
-    left = found.selection.not_recalled
-    assert left is not None and (left.model, left.is_there) == (OTHER, False) and str(folder) in left.why
-    assert (found.selection.model_id, found.selection.model_folder) == (FIRST, "")
-    load(found, OTHER)
-    assert found.selection.setting == had
+    assert Remembered.from_json(WHOLE.to_json()) == WHOLE
 
 
 def test_what_no_longer_exists_is_passed_over_one_by_one_and_said(state: AppState) -> None:
@@ -231,23 +214,17 @@ def test_a_strategy_table_stays_with_its_model(state: AppState, tmp_path: Path) 
     assert strategy.table is not None and strategy.table.compatibility.model == "megatts3-mini"
 
 
-def change_everything(state: AppState, strategy: StrategyState) -> None:
-    """Change options, knobs, techniques, voice, text, seed and the table of the chosen model, as a user does."""
-    editing = state.editing
-    editing.set_option("steps", 7)
-    editing.set_knob("steps", "steps", 3)
-    editing.switch("ditreducio", False)
-    editing.choose_voice(state.selection.voices[-1].id)
-    editing.set_seed(8)
-    state.own_voices.add(Voice("own:me.wav", "me", "/me.wav", "That is me."))
-    strategy.skip_nothing()
-    assert state.undo_stack.count() == 7
-
-
 def test_what_was_changed_of_one_model_is_not_undone_in_another(state: AppState, tmp_path: Path) -> None:
     strategy, stack = StrategyState(state, tmp_path), state.undo_stack
     load(state, FIRST)
-    change_everything(state, strategy)
+    state.editing.set_option("steps", 7)
+    state.editing.set_knob("steps", "steps", 3)
+    state.editing.switch("ditreducio", False)
+    state.editing.choose_voice(state.selection.voices[-1].id)
+    state.editing.set_seed(8)
+    state.own_voices.add(Voice("own:me.wav", "me", "/me.wav", "That is me."))
+    strategy.skip_nothing()
+    assert stack.count() == 7
     had = state.selection.setting
     load(state, "megatts3-mini")
     before = state.selection.choices
@@ -256,8 +233,7 @@ def test_what_was_changed_of_one_model_is_not_undone_in_another(state: AppState,
     assert state.selection.choices == before and stack.count() == 0
     load(state, FIRST)
     assert state.selection.setting == had
-    change = state.editing.set_option
-    change("steps", 9)
+    state.editing.set_option("steps", 9)
     fail(state, OTHER)
     stack.undo()
     assert state.selection.options["steps"] == 9, "another model was chosen in between"
@@ -307,7 +283,3 @@ MODELS = {
 }
 MINE = (Voice("own:me", "me", "/me.wav", "That is me."),)
 WHOLE = Remembered("A text.", MINE, 7, False, "f5-mini", "cuda", MODELS, vocoders={"F5TTS_Base": "/vocos"})
-
-
-def test_what_is_written_is_read() -> None:
-    assert Remembered.from_json(WHOLE.to_json()) == WHOLE

@@ -36,7 +36,6 @@ from paretone.setting.take import (
     Trace,
 )
 from tests.app.damage import spoil_database
-from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
 PHONES = (("w", 0.1, 0.2), ("i", 0.2, 0.3))
@@ -285,7 +284,7 @@ def test_read_only(library: Library, tmp_path: Path) -> None:
 
 
 # --- A full disk ------------------------------------------------------------------------------------------------------
-def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:  # noqa: F811
+def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:
     with Library(tiny_disk) as library:
         library.add(take(0))
         with pytest.raises(LibraryError, match="the disk is full; free some space"):

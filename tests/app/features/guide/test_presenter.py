@@ -4,8 +4,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import SMALL
-from tests.app.shell.running import run
+from tests.app.conftest import SMALL, run
 
 PARTS = f"{SMALL} strategy threshold export guide"
 LOOKED_AT = ("takes",)

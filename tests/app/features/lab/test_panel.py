@@ -28,7 +28,7 @@ from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.widgets.action import ActionButton
 from tests.app.acting import NamedActs
-from tests.app.conftest import in_front
+from tests.app.conftest import in_front, on_screen
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
@@ -311,7 +311,7 @@ def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable) -> 
     assert pictures[0] == pictures[1]
 
 
-def test_the_setup_says_what_the_test_will_be(panel: LabPanel) -> None:
+def test_the_setup_says_what_the_test_will_be_and_keeps_ticks_and_listeners(panel: LabPanel, qtbot: QtBot) -> None:
     setup = panel.setup
     setup.show_plan(plan("abx", PLAIN, REDUCED), "", "", "")
     assert setup.plan.text().splitlines()[0].startswith("A: baseline")
@@ -320,10 +320,6 @@ def test_the_setup_says_what_the_test_will_be(panel: LabPanel) -> None:
     setup.show_plan(plan("abx", PLAIN), "Tick two.", "Tick two.", "")
     assert setup.plan.text() == "" and setup.remarks.text() == "Tick two."
     assert not setup.begin_button.isEnabled() and setup.begin_button.toolTip() == "Tick two."
-
-
-def test_ticks_and_listeners_outlive_news(panel: LabPanel, qtbot: QtBot) -> None:
-    setup = panel.setup
     assert not setup.ticks.isVisible()
     setup.source.setCurrentIndex(setup.source.findData(LIBRARY))
     assert setup.ticks.isVisible()
@@ -360,11 +356,8 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
 
 
 def test_the_line_seeks_by_a_click_and_loops_by_a_drag(qtbot: QtBot) -> None:
-    line = TimeLine(LIGHT)
-    qtbot.addWidget(line)
-    line.resize(202, 30)
+    line = on_screen(TimeLine(LIGHT), qtbot, 202, 30)
     line.show_sound(4.0)
-    line.show()
     sought, drawn = [], []
     line.sought.connect(sought.append)
     line.region_drawn.connect(lambda start, end: drawn.append((start, end)))

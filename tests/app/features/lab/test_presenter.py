@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
@@ -18,40 +20,108 @@ from paretone.listening import results, trials
 from paretone.models.base import Utterance
 from paretone.session.commands import RunStudy
 from paretone.session.events import AudioReady, PreparationReport
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Take
+from paretone_app.features.lab.panel import LIBRARY
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Heard, Origin
-from tests.app.features.lab.testing import (
-    FAST,
-    PLAIN,
-    RATE,
-    TAKES,
-    answer,
-    ask_for_a_test,
-    at_the_lab,
-    begin,
-    come_to_the_volume,
-    compare,
-    folder_of,
-    take,
-    tick_all,
-)
 from tests.app.holding import Posts
 from tests.engine.listening.test_results import abx_session
 
 pytestmark = pytest.mark.slow
 BEFORE = "lasting_sink"
 LOOKED_AT = ("lab", "takes")
+PLAIN = Setting("f5-mini", seed=7)
+FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+RATE = 24000
 SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
+
+
+def take(number: int, setting: Setting, text: str) -> Take:
+    samples = (0.1 * np.random.default_rng(number).standard_normal(RATE // 2)).astype(np.float32)
+    created = f"2026-01-01T00:00:{number:02d}.000+00:00"
+    return Take(f"{number:032x}", created, text, "anna", setting, RATE, samples)
+
+
+TAKES = [take(2 * n + place, one, f"Sentence {n}.") for n in range(3) for place, one in enumerate((PLAIN, FAST))]
 
 
 @pytest.fixture
 def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
-    """A window with sound. Its library has three sentences in two settings."""
-    player = borrowed_window.features["player"].player
-    qtbot.waitUntil(lambda: player.usable)
-    with at_the_lab(borrowed_window, qtbot):
-        yield borrowed_window
+    """A window with sound and the lab in front. Its library has three sentences in two settings; afterwards there are
+    no results, and what was chosen for a test is what is chosen at first."""
+    window, lab, setup = borrowed_window, borrowed_window.panels["lab"], borrowed_window.panels["lab"].setup
+    qtbot.waitUntil(lambda: window.features["player"].player.usable)
+    for one in TAKES:
+        window.results.takes.add(one)
+    window.activateWindow()
+    window.action["listening_test"].trigger()
+    qtbot.waitUntil(lab.isVisible)
+    first = setup.choice
+    yield window
+    if lab.volume is not None:
+        lab.volume.leave_button.click()
+    if lab.trial is not None:
+        for _ in range(2):
+            lab.trial.leave_button.click()
+    lab.show_setup()
+    for box in (setup.source, setup.method):
+        box.setCurrentIndex(0)
+    setup.length.setValue(first.length)
+    setup.practice.setValue(first.practice)
+    listening = folder_of(window) / trials.FOLDER
+    if listening.is_file():
+        listening.unlink()
+    else:
+        shutil.rmtree(listening, ignore_errors=True)
+    window.features["lab"]._show_listeners()
+    setup.listener.setCurrentIndex(0)
+    lab.shown.emit()
+    qtbot.waitUntil(lambda: bool(lab.can["write_results"].reason))
+
+
+def folder_of(window: MainWindow) -> Path:
+    """The folder of the window's data."""
+    return window.results.library.folder.parent
+
+
+def ask_for_a_test(window: MainWindow, length: int = 2, practice: int = 0) -> None:
+    lab = window.panels["lab"]
+    lab.setup.length.setValue(length)
+    lab.setup.practice.setValue(practice)
+    assert lab.setup.begin_button.isEnabled(), lab.setup.begin_button.toolTip()
+    lab.setup.begin_button.click()
+
+
+def come_to_the_volume(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
+    ask_for_a_test(window, length, practice)
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None)
+
+
+def begin(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
+    come_to_the_volume(window, qtbot, length, practice)
+    window.panels["lab"].volume.begin_button.click()
+    assert window.panels["lab"].trial is not None
+
+
+def compare(window: MainWindow) -> None:
+    window.state.comparison.set_a(TAKES[0])
+    window.state.comparison.set_b(TAKES[1])
+
+
+def tick_all(window: MainWindow) -> None:
+    setup = window.panels["lab"].setup
+    setup.source.setCurrentIndex(setup.source.findData(LIBRARY))
+    for row in range(setup.ticks.count()):
+        setup.ticks.item(row).setCheckState(Qt.CheckState.Checked)
+
+
+def answer(window: MainWindow) -> None:
+    page = window.panels["lab"].trial
+    page.hear(2)
+    page.say(0)
 
 
 def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBot) -> None:
@@ -72,12 +142,9 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     window.action.cancel.trigger()
     qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)])
     window.state.loading.load_model("f5-mini")
-    answer(window)
-    answer(window)
-    page = window.panels["lab"].trial
-    while page is not None and not page.session.finished:  # A starved machine voids trials.
+    session = window.panels["lab"].trial.session
+    while not session.finished:  # A starved machine voids trials.
         answer(window)
-        page = window.panels["lab"].trial
     qtbot.waitUntil(lambda: len(ended) == 2)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
     assert "listening test" not in window.features["guide"].guide.hint.text()

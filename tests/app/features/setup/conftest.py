@@ -11,15 +11,13 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from tests.app.acting import NamedActs
+from tests.app.conftest import on_screen
 from tests.app.presenters import Presenter
 
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
-    made = SetupPanel(presenter.state, LIGHT, NamedActs())
-    qtbot.addWidget(made)
-    made.resize(400, 900)
-    made.show()
+    made = on_screen(SetupPanel(presenter.state, LIGHT, NamedActs()), qtbot, 400, 900)
     yield made
     made.voice_choice.shut_down()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -22,7 +21,7 @@ from paretone_app.features.setup.cards import NOT_MEASURED, StepGrid
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import style_sheet
-from tests.app.acting import NamedActs
+from tests.app.conftest import on_screen
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.studies.test_gains import MACHINE, take
@@ -32,19 +31,15 @@ NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
 
 
 @pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
-    made = Presenter(tmp_path / "calibrations")
-    made.state.follow(EngineReady(0, "cpu", ("cpu",), MACHINE))
-    return made
+def presenter(presenter: Presenter) -> Presenter:
+    presenter.state.follow(EngineReady(0, "cpu", ("cpu",), MACHINE))
+    return presenter
 
 
 @pytest.fixture
-def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(presenter.state, LIGHT, NamedActs())
-    qtbot.addWidget(made)
-    made.resize(made.minimumSizeHint().width(), 700)
-    made.show()
-    return made
+def panel(panel: SetupPanel) -> SetupPanel:
+    panel.resize(panel.minimumSizeHint().width(), 700)
+    return panel
 
 
 def load(presenter: Presenter, model: str, **changes: object) -> None:
@@ -88,9 +83,8 @@ def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPane
     takes: list[TakeSummary] = [take(state.selection.setting, 0.5, 1), take(plain, 2.0)]
     state.gains.set_takes(takes)
     assert card.state.text() == "Applies here · 4.00× as fast (7 steps)"
-    assert card.state.toolTip().endswith(
-        "4.00× as fast with 7 steps: 1 pair of takes of the same text, on this machine, 2026-11-21."
-    )
+    said = "4.00× as fast with 7 steps: 1 pair of takes of the same text, on this machine, 2026-11-21."
+    assert card.state.toolTip().endswith(said)
     state.selection.set_knob("steps", "steps", 8)
     assert "(7 steps)" in card.state.text(), "it says what was measured, not what is selected"
     state.gains.set_takes([take(state.selection.setting, 4.0, 2), *takes])
@@ -163,8 +157,7 @@ def test_every_choice_has_words() -> None:
 
 
 def test_the_effective_times_are_drawn_above_those_of_the_baseline(qtbot: QtBot) -> None:
-    grid = StepGrid(LIGHT)
-    qtbot.addWidget(grid)
+    grid = on_screen(StepGrid(LIGHT), qtbot)
     grid.show_options({"steps": 7, "spacing": "epss", "sway": 0.0}, {"steps": 32, "spacing": "epss", "sway": 0.0})
     assert grid.times == pytest.approx([point / 32 for point in EPSS[7]])
     assert grid.others == pytest.approx([point / 32 for point in range(33)])

@@ -1,41 +1,40 @@
-"""Choosing a model only shows it; it is loaded once that is confirmed, and nothing else runs under its name."""
+"""Choosing a model only shows it; it is loaded once that is confirmed, and nothing else runs under its name. Techniques
+are added from a list, and Setup fits: in the real window."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.models.declaration import Model
 from paretone.session.events import AudioReady
+from paretone.techniques import technique
+from paretone.techniques.base import GROUPS
+from paretone_app.features.palette import Palette
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
-from tests.app.conftest import SMALL
+from paretone_app.widgets.layouts import Scrolled
+from tests.app.conftest import SMALL, activated, chosen
 from tests.app.holding import Posts
 
 MISSING = "E2TTS_Base"
 """A model whose weights are not there."""
-PARTS = f"{SMALL} strategy views export guide"
+PARTS = f"{SMALL} strategy views export guide training"
 
 
 def choose(window: MainWindow, model: str) -> SetupPanel:
     """Choose ``model`` in Setup, as a click or an arrow key does."""
-    setup = window.panels["setup"]
-    setup.model_choice.box.setCurrentIndex(setup.model_choice.box.findData(model))
-    setup.model_choice.box.activated.emit(setup.model_choice.box.currentIndex())
-    return setup
-
-
-def other_bundled(window: MainWindow) -> str:
-    """A model with weights that is not the loaded one."""
-    return next(one.id for one in catalogue.models() if one.available and one.id != window.state.selection.model_id)
+    chosen(window.panels["setup"].model_choice.box, model)
+    return window.panels["setup"]
 
 
 def test_nothing_runs_while_another_model_is_shown_than_is_loaded(window: MainWindow) -> None:
@@ -46,10 +45,9 @@ def test_nothing_runs_while_another_model_is_shown_than_is_loaded(window: MainWi
     for one in (action.baseline, action.accelerated, action["calibrate"], action.export_profile):
         assert not one.isEnabled()
         assert one.toolTip().startswith(reason), one.text()
-    assert window.features["guide"].guide.hint.text() == (
-        f"{reason}choose its folder or download it, or choose {loaded} again."
-    )
-    assert window.features["views"].views.compute_button.isEnabled() is False
+    hint = f"{reason}choose its folder or download it, or choose {loaded} again."
+    assert window.features["guide"].guide.hint.text() == hint
+    assert not window.features["views"].views.compute_button.isEnabled()
     choose(window, window.state.selection.model_id)
     assert action.baseline.isEnabled()
 
@@ -80,7 +78,8 @@ def test_arrows_only_choose_and_the_loaded_model_can_be_kept(window: MainWindow,
 
 def test_loading_lets_the_take_end(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     banner = window.notices.banner
-    loaded, other = window.state.selection.model_id, other_bundled(window)
+    loaded = window.state.selection.model_id
+    other = next(one.id for one in catalogue.models() if one.available and one.id != loaded)
     shared_posts.hold_at(AudioReady)
     window.action.baseline.trigger()
     setup = choose(window, other)
@@ -88,19 +87,15 @@ def test_loading_lets_the_take_end(window: MainWindow, shared_posts: Posts, qtbo
     assert [job.kind for job in window.jobs.all] == [Kind.BASELINE, Kind.LOAD] and not banner.cards
     assert window.state.selection.model_id == other and window.action.baseline.isEnabled()
     shared_posts.go_on()
-    qtbot.waitUntil(lambda: window.state.selection.ready)
-    assert window.state.comparison.take_a is not None, "the take was finished first"
-    assert window.state.comparison.take_a.setting.model == loaded
     qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy)
+    assert window.state.comparison.take_a.setting.model == loaded, "the take was finished first"
     choose(window, loaded)
     qtbot.mouseClick(setup.model_choice.load, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(
-        lambda: window.state.selection.model_id == loaded and window.state.selection.ready and not window.jobs.busy
-    )
-    assert window.state.selection.candidate == ""
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy)
+    assert (window.state.selection.model_id, window.state.selection.candidate) == (loaded, "")
 
 
-def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
+def test_a_vocoder_can_be_chosen_where_it_is_another_release(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent, choice = [], window.panels["setup"].model_choice
@@ -144,3 +139,65 @@ def test_the_size_is_told_or_why_it_is_not_known() -> None:
     assert size_text((1_510_000_000, 1_510_000_000)) == "They are 1.51 GB."
     assert size_text((1_500_000_000, 500_000_000)) == "They are 1.50 GB; 1.00 GB of them are there already."
     assert size_text(PlainError("There is no network.")) == "The size is not known: There is no network."
+
+
+def opened(window: MainWindow, qtbot: QtBot) -> Palette:
+    """The list, opened by its key."""
+    activated(window, qtbot).panels["setup"].text.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    found = window.findChild(Palette)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("words", ["step pru", "stpe pruning", "Accelerating Flow-Matching", "well-placed steps"])
+def test_a_technique_is_found_by_words_and_added_by_keys(window: MainWindow, qtbot: QtBot, words: str) -> None:
+    setup, selection = window.panels["setup"], window.state.selection
+    found = opened(window, qtbot)
+    qtbot.keyClicks(found.search, words)
+    assert found.chosen is not None and found.chosen.title == "Step pruning", technique("steps").paper.title
+    assert "A few well-placed steps" in found.chosen.cells[0] and technique("steps").paper.title in found.meaning.text()
+    qtbot.keyClick(found.search, Qt.Key.Key_Return)
+    assert selection.is_used("steps")
+    card = setup.techniques.groups["steps"]
+    qtbot.waitUntil(lambda: window.focusWidget() is card)
+    qtbot.keyClick(card, Qt.Key.Key_Space)
+    assert not selection.is_used("steps") and card.isVisible()
+
+
+def test_the_list_is_in_groups_and_says_what_applies_here(window: MainWindow, qtbot: QtBot) -> None:
+    info, offered = window.state.selection.info, window.state.selection.techniques
+    window.state.selection.info = replace(info, lacking=(("recording", "CUDA graphs need an NVIDIA GPU."),))
+    found = opened(window, qtbot)
+    assert {one.title for one in found.found} == {one.title.partition(" (")[0] for one in offered}
+    rows = [found.list.topLevelItem(row) for row in range(found.list.topLevelItemCount())]
+    headings = [row.text(0) for row in rows if not row.flags()]
+    assert headings == [one for one in GROUPS if one in {each.listed_in for each in offered}]
+    here = {one.title: one.cells[1] for one in found.found}
+    assert here["DiTReducio"] == "In use" and here["Step pruning"] == "Applies here"
+    assert here["First-block cache"] == "Not with DiTReducio"
+    # What cannot run here is grey and says why; Enter adds nothing.
+    graphs = next(one for one in found.found if one.why_not)
+    qtbot.keyClicks(found.search, graphs.title)
+    before = window.state.selection.setting
+    qtbot.keyClick(found.search, Qt.Key.Key_Return)
+    assert found.isVisible() and graphs.why_not in found.meaning.text() and window.state.selection.setting == before
+    window.state.selection.info = info
+    found.reject()
+
+
+def test_the_main_job_needs_no_scrolling(window: MainWindow, qtbot: QtBot) -> None:
+    window.resize(1440, 900)
+    setup = window.panels["setup"]
+    window.workspaces.go_to("setup")
+    card = setup.techniques.groups["ditreducio"]
+    area = setup.findChild(Scrolled)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
+    seen = QRect(area.viewport().mapTo(window, QPoint()), area.viewport().size())
+    needed: list[QWidget] = [setup.text, setup.voice_choice.voice, setup.seed, setup.model_choice.box, card]
+    needed += [card.controls.editor("threshold"), setup.techniques.add, setup.sampler.fold, setup.grid]
+    for one in needed:
+        qtbot.waitUntil(one.isVisible)
+        qtbot.waitUntil(lambda one=one: seen.contains(QRect(one.mapTo(window, QPoint()), one.size())))
+    tops = [one.mapTo(window, QPoint()).y() for one in needed]
+    assert tops == sorted(tops), "text, voice and seed on top, then model, techniques and options"

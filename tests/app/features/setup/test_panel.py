@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.checks.beforehand import COLLAPSES
@@ -22,6 +22,7 @@ from paretone.wording import percent
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.spoken import PronounceDialog
 from paretone_app.widgets.layouts import Scrolled
+from tests.app.conftest import activated, typed
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.test_boxes import reset_of, turn_wheel
@@ -37,12 +38,14 @@ def reached_by_tab(panel: QWidget) -> list[QWidget]:
     return [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
 
 
-def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
+def type_into(qtbot: QtBot, edit: QLineEdit | QPlainTextEdit, text: str) -> None:
     edit.selectAll()
     qtbot.keyClicks(edit, text)
 
 
-def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, presenter: Presenter) -> None:
+def test_every_declared_knob_has_a_control_that_changes_the_setting_and_is_reset(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
+) -> None:
     assert panel.sampler.knobs == presenter.state.selection.entry.options
     assert panel.sampler.editor("steps").value() == STEPS
     for one in presenter.state.selection.techniques:
@@ -52,9 +55,6 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, prese
         assert controls.knobs == one.knobs
         for knob in one.knobs:
             assert controls.editor(knob.name).accessibleName() == f"{one.title}: {knob.label}"
-
-
-def test_a_control_changes_the_setting_and_is_reset(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     controls = panel.techniques.groups["ditreducio"].controls
     editor, reset = controls.editor("marked"), reset_of(controls, "marked")
     assert not reset.isEnabled()
@@ -94,8 +94,8 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
 
 
 def test_megatts3_has_its_own_knobs_and_voices(panel: SetupPanel, presenter: Presenter, tmp_path: Path) -> None:
+    (tmp_path / "voices").mkdir()
     for name in ("anna.wav", "anna.npy", "without_latents.wav"):
-        (tmp_path / "voices").mkdir(exist_ok=True)
         (tmp_path / "voices" / name).write_bytes(b"0")
     presenter.state.loading.load_model("MegaTTS3", str(tmp_path))
     assert [panel.voice_choice.voice.itemData(index) for index in range(panel.voice_choice.voice.count())] == ["anna"]
@@ -132,13 +132,10 @@ def test_a_model_with_voices_of_its_own_takes_no_recordings(panel: SetupPanel, p
 
 
 def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    panel.text.selectAll()
-    qtbot.keyClicks(panel.text, "Half a sentence")
+    type_into(qtbot, panel.text, "Half a sentence")
     panel.commit()
     assert presenter.state.selection.text == "Half a sentence"
-    panel.seed.selectAll()
-    qtbot.keyClicks(panel.seed, "123")
-    qtbot.keyClick(panel.seed, Qt.Key.Key_Return)
+    typed(panel.seed, "123", qtbot)
     assert presenter.state.selection.seed == 123 and panel.seed_lock.isChecked()
     presenter.state.synthesis.synthesise_baseline()
     assert panel.seed.value() == 123
@@ -187,9 +184,7 @@ def test_a_model_that_is_being_loaded_is_said_to_be(panel: SetupPanel, presenter
 def test_the_wheel_scrolls_and_changes_nothing(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     for one in presenter.state.selection.techniques:
         presenter.state.selection.switch(one.name, True)
-    panel.resize(360, 420)
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    activated(panel, qtbot).resize(360, 420)
     area = panel.findChild(Scrolled)
     bar = area.verticalScrollBar()
 
@@ -232,9 +227,8 @@ def test_one_click_sets_a_technique_as_published(panel: SetupPanel, presenter: P
     assert (knobs["threshold"], knobs["metric"]) == (0.15, "relative")
     assert (state.selection.options["steps"], panel.sampler.editor("steps").value()) == (32, 32)
     assert group.published.currentText() == "T3"
-    assert group.comparison.text().startswith(
-        "DiTReducio is set as T3 (arXiv 2509.09748, table 1, F5-TTS), except model"
-    )
+    said = "DiTReducio is set as T3 (arXiv 2509.09748, table 1, F5-TTS), except model"
+    assert group.comparison.text().startswith(said)
     state.undo_stack.undo()
     assert state.selection.choices == before
     assert group.as_published.isVisibleTo(panel) and panel.techniques.groups["steps"].as_published.isHidden()
@@ -304,10 +298,8 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     info = replace(state.selection.info, weight_sets=(TWO_THIRDS, own))
     state.follow(Prepared(9, "guidance_free", Trained(own.path, "It learnt.", NO_VALUES, 10, 1.0, {}), info))
     assert group.weights.isVisibleTo(panel)
-    assert [group.weights.itemText(row) for row in range(2)] == [
-        "w = 0.67, distillation (w-0.67)",
-        "w = 0.67, model-guidance (there)",
-    ]
+    listed = [group.weights.itemText(row) for row in range(2)]
+    assert listed == ["w = 0.67, distillation (w-0.67)", "w = 0.67, model-guidance (there)"]
     assert state.selection.setting.technique("guidance_free").artefact == ""
     group.weights.setFocus()
     qtbot.keyClick(group.weights, Qt.Key.Key_Down)

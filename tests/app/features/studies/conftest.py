@@ -7,6 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
+from tests.app.conftest import activated
 
 
 @pytest.fixture
@@ -19,6 +20,4 @@ def window(borrowed_window: MainWindow) -> MainWindow:
 def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
     """The panel, in front."""
     window.workspaces.go_to("studies")
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    return window.panels["studies"]
+    return activated(window, qtbot).panels["studies"]

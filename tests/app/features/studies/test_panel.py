@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.machine import Machine
 from paretone_app.state.selection import Selection
 from tests.app.acting import NamedActs
-from tests.app.conftest import in_front, on_screen
+from tests.app.conftest import activated, in_front, on_screen
 from tests.app.features.studies.studying import texts
 from tests.engine.studies import small
 
@@ -54,12 +55,12 @@ def show(panel: StudiesPanel, seen: OpenStudy) -> None:
     panel.show_summary(seen)
 
 
-def test_the_header_counts_faulty_takes(panel: StudiesPanel, seen: OpenStudy) -> None:
-    assert seen.results is not None
-    one, *others = seen.results.settings
-    checked = replace(one, figures={**one.figures, "faulty_takes": Estimate(0.5, 0.0, 1.0, 4, 3)})
-    show(panel, replace(seen, results=replace(seen.results, settings=(checked, *others))))
-    assert "Faults in 2 of 4 takes." in panel.state
+def judged(seen: OpenStudy, edits: float, words: float, heard: str) -> OpenStudy:
+    """The study once the judge of words has said the same of all takes."""
+    with closing(sqlite3.connect(seen.folder / DATABASE)) as direct, direct:
+        verdicts = json.dumps([["words", {"edits": edits, "words": words}, heard]])
+        direct.execute("UPDATE takes SET verdicts = ?", (verdicts,))
+    return read_study(seen.folder, seen.file)
 
 
 def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPanel, seen: OpenStudy) -> None:
@@ -110,11 +111,7 @@ def test_the_takes_with_the_most_errors_are_listed(panel: StudiesPanel, seen: Op
     show(panel, seen)
     place = panel.tabs.indexOf(panel.worst)
     assert not panel.tabs.isTabVisible(place), "nothing was judged"
-    with sqlite3.connect(seen.folder / DATABASE) as direct:
-        verdict = json.dumps([["words", {"edits": 3.0, "words": 4.0}, "a murmur"]])
-        direct.execute("UPDATE takes SET verdicts = ?", (verdict,))
-    direct.close()
-    show(panel, read_study(seen.folder, seen.file))
+    show(panel, judged(seen, 3.0, 4.0, "a murmur"))
     assert panel.tabs.isTabVisible(place) and panel.tabs.tabText(place) == "Most errors"
     assert panel.worst.rowCount() == 4
     assert [panel.worst.item(0, column).text() for column in (2, 3)] == ["75 %", "a murmur"]
@@ -127,12 +124,9 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     with Store(seen.folder) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
         store.add_reference(ReferenceMeasured(MeasureReference(small.study().utterances[0]), (verdict,), 0.0))
-    with sqlite3.connect(seen.folder / DATABASE) as direct:
-        direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
-    direct.close()
-    judged = read_study(seen.folder, seen.file)
-    show(panel, judged)
-    assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
+    study = judged(seen, 1.0, 10.0, "")
+    show(panel, study)
+    assert (study.made, len(study.rows)) == (4, 3), "it counts as nothing"
     *_, last = texts(panel)
     assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["0.0500 (20 words)", "0"]
     model = panel.table.study
@@ -142,7 +136,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     assert tips[-2].startswith("Word error rate 0.05, n = 1 recording of 1 sentence, 20 words.")
     panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
     assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
-    panel.table.choose(judged.rows[1].key)
+    panel.table.choose(study.rows[1].key)
     assert panel.use_button.isEnabled()
 
 
@@ -161,7 +155,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
     assert index.data() == "−0.100 (−0.250–0.0500)"
 
 
-def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: OpenStudy) -> None:
+def test_failures_are_listed_with_their_reasons_and_faulty_takes_counted(panel: StudiesPanel, seen: OpenStudy) -> None:
     failed = FailedTake("Step pruning 2", "One sentence.", "anna", 3, "The judge sleeps.")
     rows = seen.rows[0], replace(seen.rows[1], problem="It has no weights."), seen.rows[2]
     show(panel, replace(seen, failures=(failed,), rows=rows))
@@ -170,6 +164,11 @@ def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen:
     assert cells == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
     show(panel, seen)
     assert panel.tabs.tabText(1) == "Failures" and panel.failures.rowCount() == 0
+    assert seen.results is not None
+    one, *others = seen.results.settings
+    checked = replace(one, figures={**one.figures, "faulty_takes": Estimate(0.5, 0.0, 1.0, 4, 3)})
+    show(panel, replace(seen, results=replace(seen.results, settings=(checked, *others))))
+    assert "Faults in 2 of 4 takes." in panel.state
 
 
 def test_open_and_recent_studies_are_offered_and_told_apart(panel: StudiesPanel, qtbot: QtBot) -> None:
@@ -187,12 +186,10 @@ def test_open_and_recent_studies_are_offered_and_told_apart(panel: StudiesPanel,
 
 
 def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Selection(Artefacts()), Machine(), tmp_path)
-    qtbot.addWidget(maker)
+    maker = on_screen(StudyMaker(Selection(Artefacts()), Machine(), tmp_path), qtbot)
     wanted: list[object] = []
     maker.definition_changed.connect(wanted.append)
     maker.submitted.connect(lambda *_: pytest.fail("saved"))
-    maker.show()
     maker.check()
     assert wanted[-1]["grid"] == {"steps": {"steps": [5, 7, 10]}}
     maker.show_verdict("Fine.", ok=True)
@@ -214,8 +211,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     bounds = [maker.goals.bounds.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
     first, second, server = maker.axes.lines[0], maker.axes.add(), maker.servers.add()
     maker.show()
-    maker.activateWindow()
-    qtbot.waitUntil(maker.isActiveWindow)
+    activated(maker, qtbot)
     goals = maker.goals
     expected = [maker.kind, *goals.goals]
     for one in goals.bounds.lines:

@@ -35,7 +35,7 @@ from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
 from paretone_app.features.tradeoff.scene import Filter
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, MakeWindow, close, ready
+from tests.app.conftest import PATIENCE_MILLISECONDS, MakeWindow, activated, close, ready, run
 from tests.app.damage import spoil_database
 from tests.app.features.studies.studying import MANY, created, ended, finish, opened, run_once, shown, texts, write
 from tests.app.features.tradeoff.using import SHOWN, choose_look
@@ -110,12 +110,9 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     assert panel.run_button.text() == "Ru&n again"
 
 
-def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
-    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_paused_study_is_resumed(window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot) -> None:
     file = write(tmp_path, sentences=MANY)
-    folder = file.with_suffix(".study")
-    opened(window, file, qtbot)
+    folder, panel = file.with_suffix(".study"), opened(window, file, qtbot)
     stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.PAUSED and "Paused" in panel.state and panel.run_button.text() == "Resume"
@@ -132,11 +129,9 @@ def test_a_paused_study_is_resumed_though_its_file_is_gone_and_redoes_nothing(
     assert tomllib.loads(file.read_text(encoding="utf-8")) == kept
 
 
-def test_cancelling_keeps_takes(
-    panel: StudiesPanel, window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_cancelling_keeps_takes(window: MainWindow, shared_posts: Posts, tmp_path: Path, qtbot: QtBot) -> None:
     file = write(tmp_path, sentences=MANY)
-    opened(window, file, qtbot)
+    panel = opened(window, file, qtbot)
     stop_after(window, shared_posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.CANCELLED and "Cancelled" in panel.state
@@ -145,9 +140,7 @@ def test_cancelling_keeps_takes(
     assert summary.left == 3 * MANY - summary.made and panel.run_button.isEnabled()
 
 
-def test_after_a_restart_the_study_is_there_as_it_was_shown_and_goes_on(
-    make_window: MakeWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_after_a_restart_a_study_goes_on(make_window: MakeWindow, posts: Posts, tmp_path: Path, qtbot: QtBot) -> None:
     file = write(tmp_path, sentences=MANY)
     folder = file.with_suffix(".study")
     first = ready(make_window(), qtbot)
@@ -176,9 +169,7 @@ def test_after_a_restart_the_study_is_there_as_it_was_shown_and_goes_on(
 @only_in_full("cluster")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_study_runs_on_a_ray_cluster(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
     opened(window, write(tmp_path), qtbot)
     panel.where.setFocus()
@@ -194,9 +185,7 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
     finish(window, lambda: qtbot.keyClick(window, Qt.Key.Key_F5), qtbot, 3 * PATIENCE_MILLISECONDS)
     assert panel.state.startswith("Finished: 6 takes made. Tasks done: 6 on node ")
     # The window goes on: the model that it holds itself is still there.
-    window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy)
-    assert window.state.comparison.take_a is not None
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
 
 
 # --- Making -----------------------------------------------------------------------------------------------------------
@@ -208,8 +197,8 @@ def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
 
 
 def made(window: MainWindow, title: str) -> StudyMaker:
-    """The dialog for a small study, opened by its action."""
-    window.action["new_study"].trigger()
+    """The dialog for a small study, opened by its button."""
+    window.panels["studies"].new_button.click()
     maker = window.features["studies"].maker
     maker.title.setText(title)
     for box in maker.judges.values():
@@ -222,14 +211,9 @@ def made(window: MainWindow, title: str) -> StudyMaker:
 def test_a_study_is_made_and_started(panel: StudiesPanel, window: MainWindow, qtbot: QtBot) -> None:
     window.state.selection.set_option("steps", 4)
     window.state.selection.set_option("cross_fade", 0.0)
-    window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy)
-    panel.new_button.click()
-    maker = window.features["studies"].maker
-    maker.title.setText("Steps of the small one")
+    run(window, window.action.baseline, qtbot)
+    maker = made(window, "Steps of the small one")
     assert maker.path.text().endswith("studies/steps-of-the-small-one.toml")
-    for box in maker.judges.values():
-        box.setChecked(False)
     maker.count.setValue(2)
     maker.seeds.setText("0..1")
     maker.axes.lines[0].choose(Varied("steps", "steps", "2, 3"))
@@ -308,9 +292,7 @@ def test_the_answer_of_a_search_is_used(panel: StudiesPanel, window: MainWindow,
     (answer,) = [one for one in window.features["studies"].summary.rows if one.answer]
     assert window.features["studies"].summary.left == 0
     panel.table.choose(answer.key)
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(activated(window, qtbot), Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     assert window.state.selection.is_used("steps")
     assert window.state.selection.knobs("steps") == answer.setting.technique("steps").knobs
     assert not window.state.selection.is_used("ditreducio")
@@ -374,9 +356,7 @@ def place(window: MainWindow, model: str, folder: Path, qtbot: QtBot, variant: s
     return window.state.selection.loaded.fingerprint
 
 
-def test_a_study_runs_the_checkpoint_in_the_users_folder(
-    window: MainWindow, loads: list[str], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_study_runs_the_users_checkpoint(window: MainWindow, loads: list[str], tmp_path: Path, qtbot: QtBot) -> None:
     selection = window.state.selection
     usual = selection.loaded.fingerprint
     mine = place(window, MODEL, toy_model(tmp_path / "mine"), qtbot)
@@ -552,9 +532,7 @@ def test_results_that_disagree_are_told(panel: StudiesPanel, window: MainWindow,
     opened(window, run_once(tmp_path), qtbot)
     with closing(sqlite3.connect(tmp_path / "small.study" / DATABASE)) as database, database:
         database.execute("UPDATE takes SET text = 'Another.'")
-    with qtbot.waitSignal(window.jobs.ended) as blocker:
-        verify.trigger()
-    assert blocker.args[1] is Outcome.FINISHED
+    assert run(window, verify, qtbot) is Outcome.FINISHED
     assert window.notices.banner.text.startswith("The results in small.study do not agree. Texts: Takes say")
 
 
@@ -602,6 +580,4 @@ def test_a_full_disk_stops_the_study(panel: StudiesPanel, window: MainWindow, ti
     assert outcome is Outcome.FAILED
     assert "the disk is full; free some space" in sentence and "the disk is full" in panel.state
     assert window.features["studies"].summary.made == len(created(tiny_disk / "small.study")) > 0
-    window.state.synthesis.synthesise_baseline()
-    qtbot.waitUntil(lambda: not window.jobs.busy)
-    assert window.state.comparison.take_a is not None
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED

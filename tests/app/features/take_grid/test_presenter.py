@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.features.take_grid import grid
-from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
+from paretone_app.features.take_grid.panel import Chosen
 from paretone_app.shell.window import MainWindow
+from tests.app.conftest import chosen
 from tests.engine.studies.small import finished, study
 from tests.sound import RATE, NullSink
 
@@ -50,17 +51,11 @@ def window(borrowed_window: MainWindow, results: Path, qtbot: QtBot) -> Iterator
     panel.hover_box.setChecked(True)
 
 
-def choose(window: MainWindow, chosen: Chosen, qtbot: QtBot) -> None:
+def choose(window: MainWindow, wanted: Chosen, qtbot: QtBot) -> None:
     """Choose as the user does above the grid, and wait until it is shown."""
-    panel: TakeGridPanel = window.panels["take_grid"]
-    panel.chosen.emit(chosen)
-    qtbot.waitUntil(
-        lambda: (panel.cells.grid.rows.name, panel.cells.grid.columns.name) == (chosen.rows, chosen.columns)
-    )
-
-
-def middle(panel: TakeGridPanel, cell: Cell) -> QPoint:
-    return panel.cells.cell_rectangle(*cell).center().toPoint()
+    cells = window.panels["take_grid"].cells
+    window.panels["take_grid"].chosen.emit(wanted)
+    qtbot.waitUntil(lambda: (cells.grid.rows.name, cells.grid.columns.name) == (wanted.rows, wanted.columns))
 
 
 def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qtbot: QtBot) -> None:
@@ -104,23 +99,19 @@ def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, q
     panel = window.panels["take_grid"]
     here = panel.cells.grid.asked[0][0].text
     there = next(one for one in SENTENCES if one != here)
-    panel.sentence.setCurrentIndex(panel.sentence.findData(there))
-    panel.sentence.activated.emit(panel.sentence.currentIndex())
+    chosen(panel.sentence, there)
     qtbot.waitUntil(lambda: panel.cells.grid.asked[0][0].text == there)
-    panel.sentence.setCurrentIndex(panel.sentence.findData("Mean of all sentences"))
-    panel.sentence.activated.emit(panel.sentence.currentIndex())
+    chosen(panel.sentence, "Mean of all sentences")
     qtbot.waitUntil(lambda: len(panel.cells.grid.others) == 2)
     panel.cells.set_cursor(0, 1)
     assert "(mean of 2 sentences)" in panel.words.text()
     window.state.undo_stack.undo()
     qtbot.waitUntil(lambda: not panel.cells.grid.others)
-    panel.rows.setCurrentIndex(panel.rows.findData("text"))
-    panel.rows.activated.emit(panel.rows.currentIndex())
+    chosen(panel.rows, "text")
     qtbot.waitUntil(lambda: panel.cells.grid.rows.name == "text")
     assert set(panel.cells.grid.row_values) == set(SENTENCES) and panel.sentence.isHidden()
     assert panel.cells.grid.row_values[panel.cells.grid.reference[0]] == there != here
-    panel.columns.setCurrentIndex(panel.columns.findData("text"))
-    panel.columns.activated.emit(panel.columns.currentIndex())
+    chosen(panel.columns, "text")
     qtbot.waitUntil(lambda: panel.cells.grid.columns.name == "text")
     assert panel.cells.grid.rows.name == STEPS, "rows and columns change places"
     for _ in range(2):
@@ -171,26 +162,28 @@ def test_cancelling_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> 
     assert "It is of LM mini. Load that model first" in notices.banner.text and not window.jobs.busy
 
 
-def test_pointing_at_cells_plays_them_at_the_same_place(
-    window: MainWindow, lasting_sink: NullSink, qtbot: QtBot
-) -> None:
+def test_pointing_at_cells_plays_them_at_one_place(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, presenter = window.panels["take_grid"], window.features["player"]
     deck, player, cells = presenter.deck, presenter.player, panel.cells
     takes = cells.grid.takes
+
+    def point_at(*cell: int) -> None:
+        QTest.mouseMove(cells, cells.cell_rectangle(*cell).center().toPoint())
+
     with lasting_sink.recording() as recording:
-        QTest.mouseMove(cells, middle(panel, (0, 0)))
+        point_at(0, 0)
         qtbot.waitUntil(lambda: player.playing)
         assert deck.sound.key == takes[0][0].id
-        QTest.mouseMove(cells, middle(panel, (0, 1)))
+        point_at(0, 1)
         qtbot.waitUntil(lambda: deck.sound.key == takes[0][1].id)
         assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "round and round"
         qtbot.waitUntil(lambda: cells.playing == takes[0][1].id)
         qtbot.waitUntil(lambda: len(recording.samples) > RATE)
-        QTest.mouseMove(cells, middle(panel, (1, 1)))
+        point_at(1, 1)
         qtbot.waitUntil(lambda: not player.busy)
     assert abs(recording.samples).max() > 0.01, "the sink heard it"
     panel.hover_box.setChecked(False)
-    QTest.mouseMove(cells, middle(panel, (1, 0)))
+    point_at(1, 0)
     qtbot.wait(300)
     assert not player.busy, "when asked, pointing plays nothing"
     cells.setFocus()

@@ -19,9 +19,9 @@ from paretone_app.features.takes.presenter import TakeJudging, voice_of
 from paretone_app.features.takes.table import COLUMNS
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind, Outcome
+from tests.app.conftest import run
 from tests.app.features.takes.test_panel import take
 from tests.app.holding import Posts
-from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.voices import FIRST
 

@@ -1,5 +1,5 @@
-"""The trade-off panel next to its plot: figures of points, axes, filters, what comes back after a restart, and what is
-painted and written to files."""
+"""The trade-off panel: its plot, where points are chosen and the section is moved by mouse and keys, figures of points,
+axes, filters, what comes back after a restart, and what is painted and written to files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent, QWheelEvent
+from PySide6.QtTest import QSignalSpy, QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
@@ -26,16 +26,64 @@ from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
 from paretone_app.features.tradeoff.words import Reference
+from paretone_app.plotting.chart import EVERYTHING
 from paretone_app.results.points import Scores, published_points, study_points
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.conftest import chosen, in_front, on_screen
 from tests.app.features.tradeoff.test_scene import PLAIN, point
-from tests.app.features.tradeoff.using import CONTROL, KEY, POINTS, SOUNDS, choose_look, click, current, panel_of
+from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, panel_of
 from tests.engine.studies.small import finished, study
 from tests.tools.many_points import many
 
+KEY, NO, LEFT = Qt.Key, Qt.KeyboardModifier.NoModifier, Qt.MouseButton.LeftButton
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TradeoffPanel:
+    made = panel_of(published_points())
+    choose_look(made, PlotOptions())
+    made.show_points(POINTS)
+    in_front(made, qtbot, 1000, 640).plot.setFocus()
+    qtbot.waitUntil(made.plot.hasFocus)
+    return made
+
+
+def place_of(panel: TradeoffPanel, key: str) -> QPoint:
+    return panel.plot.drawn.place(panel.scene.index[key]).toPoint()
+
+
+def click(panel: TradeoffPanel, key: str, modifier: Qt.KeyboardModifier = NO) -> None:
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, modifier, place_of(panel, key))
+
+
+def drag(
+    panel: TradeoffPanel, start: QPoint, end: QPoint, modifier: Qt.KeyboardModifier = NO, button: Qt.MouseButton = LEFT
+) -> None:
+    def send(kind: QEvent.Type, place: QPoint, held: Qt.MouseButton) -> None:
+        at = QPointF(place)
+        event = QMouseEvent(kind, at, panel.plot.mapToGlobal(at), button, held, modifier)
+        QApplication.sendEvent(panel.plot, event)
+
+    send(QEvent.Type.MouseButtonPress, start, button)
+    send(QEvent.Type.MouseMove, (start + end) / 2, button)
+    send(QEvent.Type.MouseMove, end, button)
+    panel.plot.grab()
+    send(QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton)
+
+
+def current(panel: TradeoffPanel) -> str:
+    return panel.plot.current.key if panel.plot.current is not None else ""
+
+
+def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
+    at, by = QPointF(place), QPoint(0, 120 * notches)
+    nothing = Qt.MouseButton.NoButton, NO, Qt.ScrollPhase.NoScrollPhase, False
+    QApplication.sendEvent(panel.plot, QWheelEvent(at, panel.plot.mapToGlobal(at), QPoint(), by, *nothing))
+
 
 # --- Next to the plot ------------------------------------------------------------------------------------------------
-def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -> None:
+def test_details_keep_the_sentence_and_have_figures_first_and_differences_folded(panel: TradeoffPanel) -> None:
     panel.choose("a")
     assert panel.details.sound == SOUNDS[0]
     panel.details.sentence.setCurrentIndex(1)
@@ -45,9 +93,6 @@ def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -
     assert panel.details.sound == SOUNDS[0] and panel.details.sentence.isHidden(), "it has no other"
     panel.choose("c")
     assert panel.details.sound == SOUNDS[1]
-
-
-def test_figures_come_first_and_differences_to_the_baseline_or_to_a_are_folded(panel: TradeoffPanel) -> None:
     details = panel.details
     panel.choose("a")
     assert details.text.startswith("<div style='margin-bottom:5px'><table")
@@ -82,8 +127,7 @@ def test_axes_are_chosen_with_their_direction_and_told_whole(panel: TradeoffPane
 
 
 def test_it_opens_with_the_points_of_the_loaded_model(qtbot: QtBot) -> None:
-    panel, other = panel_of(), point("e", 1.0, 1.0, model="LM mini")
-    qtbot.addWidget(panel)
+    panel, other = on_screen(panel_of(), qtbot), point("e", 1.0, 1.0, model="LM mini")
     choose_look(panel, PlotOptions())
     panel.suit("LM mini")
     panel.show_points(())  # What is read first may have no takes.
@@ -115,9 +159,7 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
     said = "The filter hides all points; press Clear to show them."
     assert panel.scene.own == 0 and panel.foot.remarks.text() == said
     panel.clear_filter()
-    voice = panel.filter_line.combos["voice"]
-    voice.setCurrentIndex(voice.findData("anna"))
-    voice.activated.emit(voice.currentIndex())
+    chosen(panel.filter_line.combos["voice"], "anna")
     assert {one.key for one in panel.scene.points} == {"a", "b", "c"}
     panel.show_points(POINTS[3:])
     assert panel.filter.voice == "", "nobody speaks in that voice any more"
@@ -139,16 +181,13 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     panel.show_points([point("e", 1.0, 1.0, figures=figures, baseline=figures)])
     choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
-    assert (
-        ghosts and panel.options_line.boxes["ratios"].isChecked() and panel.options_line.boxes["published"].isChecked()
-    )
+    assert ghosts and all(panel.options_line.boxes[one].isChecked() for one in ("ratios", "published"))
     click(panel, ghosts[3].key)
     assert "NVIDIA RTX 3090" in panel.details.text and panel.details.keep_button.isHidden()
 
 
 def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
-    made = panel_of()
-    qtbot.addWidget(made)
+    made = on_screen(panel_of(), qtbot)
     assert made.options.x == "real_time_factor" and made.invitation.startswith("Reading")
     made.show_points(())
     assert "run a study" in made.invitation
@@ -158,13 +197,11 @@ def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) ->
 
 # --- Between starts --------------------------------------------------------------------------------------------------
 def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: QtBot) -> None:
-    choose_look(
-        panel, PlotOptions(x="log_mel_distance", y="real_time_factor", published=True, dominated=False, log_x=True)
-    )
+    options = PlotOptions("log_mel_distance", "real_time_factor", published=True, dominated=False, log_x=True)
+    choose_look(panel, options)
     panel.set_filter(Filter(source="S", words="a", hidden=frozenset({"steps"})))
     kept = panel.remembered
-    made = panel_of(published_points())
-    qtbot.addWidget(made)
+    made = on_screen(panel_of(published_points()), qtbot)
     made.recall(kept)
     assert made.remembered == kept, "before there is any point"
     made.show_points((point("t", 1.0, 1.0, source="Takes"),))
@@ -275,3 +312,173 @@ def test_reports_and_the_window_agree(tmp_path: Path) -> None:
     assert hues(report.glyphs) == hues(drawn.glyphs) and len(window) == 4
     shapes = {words: glyph.shape for glyph, words in report.legend}
     assert shapes == {"No technique": "star", "First-block cache": "diamond", "Step pruning": "triangle"}
+
+
+# --- Choosing --------------------------------------------------------------------------------------------------------
+def test_keys_walk_along_the_front_hear_and_compare(panel: TradeoffPanel) -> None:
+    heard, sides = QSignalSpy(panel.plot.activated), QSignalSpy(panel.plot.side_chosen)
+    QTest.keyClick(panel.plot, KEY.Key_Return)
+    assert heard.count() == 0, "no point is chosen yet"
+    QTest.keyClick(panel.plot, KEY.Key_End)
+    for key in (KEY.Key_Return, KEY.Key_Space, KEY.Key_A, KEY.Key_B):
+        QTest.keyClick(panel.plot, key)
+    assert heard.count() == 2 and current(panel) == "c" and [sides.at(0), sides.at(1)] == [["A"], ["B"]]
+    panel.plot.go_to(None)
+    spy = QSignalSpy(panel.chosen)
+    keys = [KEY.Key_Right, KEY.Key_Right, KEY.Key_Right, KEY.Key_Right, KEY.Key_Left, KEY.Key_Home, KEY.Key_End]
+    seen = []
+    for key in keys:
+        QTest.keyClick(panel.plot, key)
+        seen.append(current(panel))
+    assert "".join(seen) == "abccbac", "d is not on the front"
+    assert spy.count() == len(keys)
+    assert panel.plot.accessibleDescription().startswith("c, on the front; RTF: 4")
+    QTest.keyClick(panel.plot, KEY.Key_Left, SHIFT)
+    assert current(panel) == "d", "with Shift along all points"
+    QTest.keyClick(panel.plot, KEY.Key_Left)
+    assert current(panel) == "b", "from off the front to its next point in that direction"
+
+
+def test_clicks_choose_hear_and_add_and_hovering_tells_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
+    heard, selected = QSignalSpy(panel.plot.activated), QSignalSpy(panel.selection_changed)
+    click(panel, "b")
+    assert (current(panel), heard.count(), selected.count()) == ("b", 1, 1)
+    click(panel, "c", CONTROL)
+    assert {one.key for one in panel.plot.selected} == {"b", "c"} and heard.count() == 1
+    click(panel, "b", CONTROL)
+    assert [one.key for one in panel.plot.selected] == ["c"]
+    corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, NO, corner)
+    assert current(panel) == "" and panel.plot.selected == ()
+    QTest.mouseClick(panel.plot, Qt.MouseButton.RightButton, NO, place_of(panel, "a"))
+    assert current(panel) == "a" and heard.count() == 1, "the right button only chooses"
+    QTest.mouseMove(panel.plot, place_of(panel, "b"))
+    qtbot.waitUntil(lambda: "RTF: 2.00 (95 %: 1.90 to 2.10; n = 4)" in QToolTip.text())
+    assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2.00 nat. log" in QToolTip.text()
+    QTest.mouseMove(panel.plot, panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8))
+    qtbot.waitUntil(lambda: panel.plot.hovered is None)
+
+
+def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPanel) -> None:
+    spy = QSignalSpy(panel.selection_changed)
+    drag(panel, panel.plot.frame.area.topLeft().toPoint() + QPoint(2, 2), place_of(panel, "b") + QPoint(12, 12))
+    assert [one.key for one in panel.plot.selected] == ["a", "b"]
+    assert [one.key for one in spy.at(0)[0]] == ["a", "b"]
+    assert "2 points selected" in panel.details.title.text()
+    drag(panel, place_of(panel, "c") - QPoint(9, 9), place_of(panel, "c") + QPoint(9, 9), SHIFT)
+    assert [one.key for one in panel.plot.selected] == ["a", "b", "c"]
+    panel.details.only_button.click()
+    assert {one.key for one in panel.scene.points} == {"a", "b", "c"} and "1 filtered out" in panel.foot.counts.text()
+    panel.details.only_button.click()
+    assert panel.scene.own == 4 and panel.filter == Filter()
+    QTest.keyClick(panel.plot, KEY.Key_A, CONTROL)
+    assert len(panel.plot.selected) == 4
+
+
+# --- Sections --------------------------------------------------------------------------------------------------------
+def test_keys_and_the_wheel_zoom_around_the_point_and_move_the_section(panel: TradeoffPanel) -> None:
+    plot = panel.plot
+    panel.choose("b")
+    before = place_of(panel, "b")
+    for key in (KEY.Key_Plus, KEY.Key_Equal):
+        QTest.keyClick(plot, key)
+    after = place_of(panel, "b")
+    assert (after - before).manhattanLength() <= 2, "what is looked at stays where it is"
+    assert panel.foot.everything_button.isVisible() and plot.in_view < 4
+    assert f" · {plot.in_view} in view" in panel.foot.counts.text()
+    assert "points are in view" in plot.accessibleDescription()
+    QTest.keyClick(plot, KEY.Key_Right, CONTROL)
+    QTest.keyClick(plot, KEY.Key_Up, CONTROL)
+    moved = place_of(panel, "b")
+    assert moved.x() < after.x() and moved.y() > after.y()
+    QTest.keyClick(plot, KEY.Key_Minus)
+    assert plot.sections != EVERYTHING
+    QTest.keyClick(plot, KEY.Key_0)
+    assert plot.sections == EVERYTHING and panel.foot.everything_button.isHidden() and place_of(panel, "b") == before
+    QTest.keyClick(plot, KEY.Key_Minus)
+    assert plot.sections == EVERYTHING, "there is nothing beyond everything"
+    before = place_of(panel, "a")  # The wheel zooms both axes, or the one that it is on.
+    wheel(panel, before, 3)
+    assert (place_of(panel, "a") - before).manhattanLength() <= 2 and None not in plot.sections
+    QTest.mouseDClick(plot, Qt.MouseButton.LeftButton, NO, plot.frame.area.center().toPoint())
+    assert plot.sections == EVERYTHING
+    area = plot.frame.area
+    wheel(panel, QPoint(round(area.center().x()), round(area.bottom()) + 8), 2)
+    assert plot.sections[0] is not None and plot.sections[1] is None
+    panel.foot.everything_button.setFocus()
+    plot.show_everything()
+    assert plot.sections == EVERYTHING and plot.hasFocus()
+
+
+def test_what_lies_beyond_the_section_is_neither_hit_nor_caught_but_walked_to(panel: TradeoffPanel) -> None:
+    plot = panel.plot
+    panel.choose("a")
+    for _ in range(3):
+        QTest.keyClick(plot, KEY.Key_Plus)
+    assert plot.in_view == 1
+    area = plot.frame.area
+    drag(panel, area.topLeft().toPoint() + QPoint(1, 1), area.bottomRight().toPoint() + QPoint(60, 60))
+    assert [one.key for one in plot.selected] == ["a"]
+    assert plot.drawn.nearest(plot.drawn.place(panel.scene.index["c"])) is None
+    QTest.keyClick(plot, KEY.Key_End)
+    assert current(panel) == "c" and plot.drawn.inside[panel.scene.index["c"]], "the section follows"
+    panel.choose("d")
+    assert plot.drawn.inside[panel.scene.index["d"]]
+
+
+def test_the_middle_button_and_a_drag_on_an_axis_move_the_section(panel: TradeoffPanel) -> None:
+    plot = panel.plot
+    panel.choose("b")
+    for _ in range(2):
+        QTest.keyClick(plot, KEY.Key_Plus)
+    before, area = place_of(panel, "b"), plot.frame.area
+    start = area.center().toPoint()
+    drag(panel, start, start + QPoint(30, 20), button=Qt.MouseButton.MiddleButton)
+    assert ((place_of(panel, "b") - before) - QPoint(30, 20)).manhattanLength() <= 3
+    assert current(panel) == "b" and len(plot.selected) == 1
+    before = place_of(panel, "b")
+    beneath = QPoint(start.x(), round(area.bottom()) + 8)
+    drag(panel, beneath, beneath + QPoint(-25, 15))
+    assert abs((place_of(panel, "b") - before).x() + 25) <= 3 and place_of(panel, "b").y() == before.y()
+    plot.show_everything()
+    drag(panel, beneath, start)
+    assert plot.sections == EVERYTHING and current(panel) != "b", "with everything shown it is a rectangle"
+
+
+def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: TradeoffPanel) -> None:
+    plot = panel.plot
+    panel.choose("b")
+    QTest.keyClick(plot, KEY.Key_Plus)
+    sections = plot.sections
+    panel.show_points((*POINTS, point("e", 2.1, 2.1)))
+    panel.options_line.boxes["dominated"].click()
+    assert plot.sections == sections
+    panel.options_line.boxes["log_x"].click()
+    assert plot.sections == (None, sections[1])
+    choose_look(panel, PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
+    assert plot.sections == (None, sections[1])
+    choose_look(panel, PlotOptions(x="log_mel_distance", y="real_time_factor"))
+    assert plot.sections == EVERYTHING
+
+
+def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, tmp_path: Path) -> None:
+    x_before, y_before = place_of(panel, "b").x(), place_of(panel, "b").y()
+    panel.options_line.boxes["log_x"].click()
+    assert panel.scene.logarithmic == (True, False)
+    place = place_of(panel, "b")
+    middle = (place_of(panel, "a").x() + place_of(panel, "c").x()) / 2
+    assert abs(place.x() - middle) <= 1 and place.x() != x_before, "2 is in the middle of 1 and 4"
+    assert place.y() == y_before
+    panel.show_points((*POINTS, point("e", 2.0, 0.0)))
+    panel.options_line.boxes["log_y"].click()
+    assert panel.foot.remarks.text() == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
+    panel.choose("b")
+    QTest.keyClick(panel.plot, KEY.Key_Plus)
+    for ending in ("svg", "png", "csv"):
+        panel.write(tmp_path / f"out.{ending}")
+    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4, "all that are shown, also beyond the section"
+    assert [row["x (logarithmic): RTF"] for row in rows] == ["1.0", "2.0", "3.0", "4.0"]
+    texts = " ".join(text.strip() for text in ElementTree.parse(tmp_path / "out.svg").getroot().itertext())
+    assert "A section of the axes" in texts and "outside a logarithmic axis" in texts

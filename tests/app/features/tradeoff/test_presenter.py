@@ -28,26 +28,17 @@ from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies.store import DATABASE, Store
 from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound, same_place
+from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.plotting.chart import EVERYTHING
-from paretone_app.results.points import Scores
+from paretone_app.results.points import Point, Scores
 from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.side_panel import CHOSEN
 from tests.app.damage import spoil_database
-from tests.app.features.lab.testing import begin, folder_of
-from tests.app.features.tradeoff.using import (
-    SENTENCES,
-    SHOWN,
-    STAYS,
-    choose_look,
-    go,
-    key_of,
-    lent,
-    longest_silence,
-    showing,
-)
+from tests.app.features.lab.test_presenter import begin, folder_of
+from tests.app.features.tradeoff.using import SENTENCES, SHOWN, STAYS, choose_look, go, key_of, longest_silence, showing
 from tests.engine.listening.listeners import BASELINE, FAST
 from tests.engine.listening.test_results import abx_session, staircase_session
 from tests.engine.measure.test_decoding import PLAIN, TRACE
@@ -58,18 +49,39 @@ pytestmark = pytest.mark.slow
 BEFORE = "lasting_sink"
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of a baseline, fewer steps, DiTReducio, and both."""
+    folder = tmp_path_factory.mktemp("study") / "small.study"
+    grid = {"steps": {"steps": ["off", 2]}, "ditreducio": {"threshold": ["off", 0.3]}}
+    finished(folder, study(sentences=SENTENCES, grid=grid, title="Four settings"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept(results: Path) -> tuple[Take, ...]:
+    """Two takes of the study: of the baseline and of DiTReducio."""
+    read = read_study(results, results.with_suffix(".toml"), scores=Scores())
+    return tuple(read.load(one.sounds[1].take) for one in read.parts.points if one.techniques in ((), ("ditreducio",)))
+
+
 @pytest.fixture
 def window(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window with sound that shows the study and the library."""
-    qtbot.waitUntil(lambda: borrowed_window.features["player"].player.usable)
-    pace = borrowed_window.features["tradeoff"].along.pace
+    window, deck, panel = borrowed_window, borrowed_window.features["player"].deck, borrowed_window.panels["tradeoff"]
+    qtbot.waitUntil(lambda: window.features["player"].player.usable)
+    pace = window.features["tradeoff"].along.pace
     usual = pace.interval()
-    with lent(borrowed_window, kept, results, qtbot) as made:
-        yield made
-        if made.action["front_play"].isChecked():
-            made.action["front_play"].trigger()
-        made.features["player"].deck.stop()
-        made.features["player"].deck.set_loop(None)
+    for take in kept:
+        window.results.takes.add(take)
+    yield showing(window, results, qtbot)
+    if window.action["front_play"].isChecked():
+        window.action["front_play"].trigger()
+    deck.stop()
+    deck.set_loop(None)
+    panel.plot.show_everything()
+    panel.set_filter(Filter())
+    choose_look(panel, PlotOptions())
     pace.setInterval(usual)
 
 
@@ -80,6 +92,20 @@ def listening(window: MainWindow) -> Iterator[Path]:
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
     window.features["lab"].carried_through.emit()
+
+
+def front_of(panel: TradeoffPanel) -> list[Point]:
+    """The points on the front, from left to right, once the study alone is shown."""
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    return [panel.scene.points[place] for place in panel.scene.walk]
+
+
+def play(window: MainWindow, count: int, qtbot: QtBot) -> None:
+    """Play the front, which does not go on by itself, once ``count`` of its takes are there."""
+    window.features["tradeoff"].along.pace.setInterval(STAYS)
+    window.action["front_play"].trigger()
+    qtbot.waitUntil(lambda: len(window.features["player"].deck.row) == count)
 
 
 # --- Points -----------------------------------------------------------------------------------------------------------
@@ -218,9 +244,7 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
 
 def test_a_selection_is_shared_as_a_file(window: MainWindow, tmp_path: Path) -> None:
     panel, files = window.panels["tradeoff"], window.features["tradeoff"]
-    choose_look(panel, SHOWN)
-    panel.set_filter(Filter(source="Four settings"))
-    walk = [panel.scene.points[place].key for place in panel.scene.walk]
+    walk = [one.key for one in front_of(panel)]
     go(window, walk[0])
     panel.plot.take_selection(walk[:2])
     files.save_selection(tmp_path / "selection.json")
@@ -414,14 +438,10 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(window: M
 def test_the_front_is_played_and_switches_in_place(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, presenter = window.panels["tradeoff"], window.features["player"]
     player, deck, action = presenter.player, presenter.deck, window.action["front_play"]
-    choose_look(panel, SHOWN)
-    panel.set_filter(Filter(source="Four settings"))
-    front = [panel.scene.points[place] for place in panel.scene.walk]
+    front = front_of(panel)
     assert len(front) > 2
     go(window, front[1].key)
-    window.features["tradeoff"].along.pace.setInterval(STAYS)
-    action.trigger()
-    qtbot.waitUntil(lambda: len(deck.row) == len(front))
+    play(window, len(front), qtbot)
     assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
     deck.toggle_loop()  # It stays with a setting.
     player.play()  # It may have ended meanwhile.
@@ -468,8 +488,7 @@ def test_a_front_plays_to_its_end_and_keeps_the_loop(window: MainWindow, qtbot: 
     compared.set_b(kept[1])
     qtbot.waitUntil(lambda: deck.complete)
     deck.set_loop((0.1, 0.4))
-    panel.set_filter(Filter(source="Four settings"))
-    front = [panel.scene.points[place] for place in panel.scene.walk]
+    front = front_of(panel)
     go(window, front[0].key)
     heard: list[tuple[str, str]] = []
 
@@ -515,18 +534,13 @@ def test_a_front_plays_to_its_end_and_keeps_the_loop(window: MainWindow, qtbot: 
 
 def test_where_a_difference_begins_is_marked(window: MainWindow, lasting_sink: NullSink, qtbot: QtBot) -> None:
     panel, deck = window.panels["tradeoff"], window.features["player"].deck
-    along, action = window.features["tradeoff"].along, window.action["front_mark"]
-    choose_look(panel, SHOWN)
-    panel.set_filter(Filter(source="Four settings"))
-    front = [panel.scene.points[place] for place in panel.scene.walk]
+    front = front_of(panel)
     slowness = [one.figures["real_time_factor"].value for one in front]
     go(window, front[0].key)
     assert panel.foot.mark_button.isHidden()
-    action.trigger()
+    window.action["front_mark"].trigger()
     assert "Play the front first" in window.notices.banner.text and not panel.crossings
-    along.pace.setInterval(STAYS)
-    window.action["front_play"].trigger()
-    qtbot.waitUntil(lambda: len(deck.row) == len(front))
+    play(window, len(front), qtbot)
     deck.toggle_loop()
     deck.player.play()  # It may have ended meanwhile.
     assert panel.foot.mark_button.isVisibleTo(panel)
@@ -586,15 +600,12 @@ def test_missing_takes_are_made_ahead(
         database.execute("DELETE FROM takes WHERE take = ?", (sentence.take,))
     showing(window, folder, qtbot)
     deck, panel = window.features["player"].deck, window.panels["tradeoff"]
-    panel.set_filter(Filter(source="Four settings"))
-    front = [panel.scene.points[place] for place in panel.scene.walk]
+    front = front_of(panel)
     lacking = next(one for one in front if one.techniques == ("ditreducio",))
     other = next(one for one in front if one is not lacking)
     go(window, other.key)
     panel.details.sentence.activated.emit([one.spoken for one in other.sounds].index(sentence.spoken))
-    window.features["tradeoff"].along.pace.setInterval(STAYS)
-    window.action["front_play"].trigger()
-    qtbot.waitUntil(lambda: len(deck.row) == len(front) - 1)
+    play(window, len(front) - 1, qtbot)
     assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks.text()
     heard = deck.sound
     go(window, lacking.key)

@@ -21,23 +21,11 @@ from paretone.setting.take import Measurements, Metrics, repeated
 from paretone.studies.results import read
 from paretone.studies.store import Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
+from paretone_app.features.tradeoff import words
 from paretone_app.features.tradeoff.axes import axis, figure_text
 from paretone_app.features.tradeoff.saved import recalled, remembered
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, Range, scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
-from paretone_app.features.tradeoff.words import (
-    Reference,
-    comparable,
-    counts,
-    difference_html,
-    figures_html,
-    plain,
-    playing_words,
-    reference_of,
-    remarks,
-    table,
-    tip,
-)
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.results.points import (
     LISTENING,
@@ -142,12 +130,12 @@ def test_unknown_techniques_do_no_harm() -> None:
 def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
     base = {"real_time_factor": Estimate(2.0, 1.0, 3.0, 4, 2), "word_error_rate": Estimate(0.0, 0.0, 0.0, 4, 2)}
     one = point("a", 1.0, 0.2, baseline=base)
-    rtf, distance, words = axis("real_time_factor"), axis("log_mel_distance"), axis("word_error_rate")
+    rtf, distance, errors = axis("real_time_factor"), axis("log_mel_distance"), axis("word_error_rate")
     assert rtf.as_ratio.figure(one) == Estimate(0.5, 0.45, 0.55, 4, 2) and rtf.figure(one).value == 1.0
     assert distance.as_ratio is distance, "a distance to the baseline is no ratio to it"
     assert rtf.as_ratio.label == "RTF ÷ baseline’s" and distance.label == "Log-mel distance (nat. log)"
     wrong = replace(one, figures={**one.figures, "word_error_rate": Estimate(0.1, 0.0, 0.2, 4, 2)})
-    assert words.as_ratio.figure(wrong) is None and "of the baseline is 0" in words.as_ratio.why_not(wrong)
+    assert errors.as_ratio.figure(wrong) is None and "of the baseline is 0" in errors.as_ratio.why_not(wrong)
     assert "no baseline with RTF" in rtf.as_ratio.why_not(replace(wrong, baseline={}))
 
 
@@ -220,18 +208,21 @@ def test_a_take_timed_again_has_an_interval() -> None:
     assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0 and not made.figures["ops_ratio"].spreads
 
 
-def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time() -> None:
+def test_times_of_a_busy_machine_have_a_ring_and_those_of_two_machines_a_note() -> None:
     measured = Measurements(2.0, 2.0, 1.0, cpu_seconds=1.0, other_seconds=1.0, cores=2)
     takes = [summary("plain", PLAIN, 4.0), replace(summary("busy", FAST, 1.0, 0.2), measurements=measured)]
     points = [*take_points(takes, Scores()), point("study", 2.0, 0.1, busy=3)]
     found = shown(points)
     ringed = [found.points[place].key for place in described(found, PointStyles(LIGHT)).doubtful]
     assert sorted(ringed) == ["busy", "study"]
-    said = tip(found.points[found.index["study"]], found)
+    said = words.tip(found.points[found.index["study"]], found)
     assert "The machine was busy during 3 of 4 takes: other processes took more than 10 %" in said
-    rows = list(csv.DictReader(io.StringIO(table(found))))
+    rows = list(csv.DictReader(io.StringIO(words.table(found))))
     assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
     assert described(shown(points, x="cpu_time_factor"), PointStyles(LIGHT)).doubtful == ()
+    points = [point("a", 1.0, 1.0, machines=("one",)), point("b", 2.0, 1.0, machines=("two",))]
+    assert shown(points).notes == ("The points are from 2 machines; RTF can be compared on one machine only.",)
+    assert not shown(points[:1]).notes and not shown(points, x="log_mel_distance").notes
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
@@ -246,12 +237,9 @@ def test_the_front_follows_the_directions_of_its_axes() -> None:
     turned = shown(quick, x="speed_up")
     assert [turned.points[place].key for place in turned.walk] == ["b", "c"]
     assert len(shown([*points, point("e", 2.0, 1.0)]).walk) == 3, "equal points do not beat each other"
-
-
-def test_axes_without_a_direction_have_no_front() -> None:
-    found = shown(take_points([summary("one", FAST, 1.0, 0.1)], Scores()), y="loudness")
-    assert found.own == 1 and not found.walk
-    assert found.notes == ("There is no front: neither end of Loudness is better.",)
+    loudness = shown(take_points([summary("one", FAST, 1.0, 0.1)], Scores()), y="loudness")
+    assert loudness.own == 1 and not loudness.walk
+    assert loudness.notes == ("There is no front: neither end of Loudness is better.",)
 
 
 def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_joined() -> None:
@@ -267,8 +255,8 @@ def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_
     assert found.missing == (("the setting has no DiTReducio: threshold δ", 1),)
     drawn = described(found, PointStyles(LIGHT))
     assert drawn.strands == ((1, 2, 0),), "in the order of the values; not with those of other steps"
-    assert "DiTReducio: threshold δ: 0.3" in tip(found.points[0], found).replace("<br>", "\n")
-    assert "threshold" not in figures_html(found.points[0], found.options, LIGHT).casefold()
+    assert "DiTReducio: threshold δ: 0.3" in words.tip(found.points[0], found).replace("<br>", "\n")
+    assert "threshold" not in words.figures_html(found.points[0], found.options, LIGHT).casefold()
     kept = PlotOptions("knob:.steps", "naturalness")
     assert recalled(remembered(kept, True, Filter()))[0] == kept
 
@@ -279,7 +267,7 @@ def test_what_has_no_place_is_counted_with_its_reason() -> None:
     assert found.own == 2
     ((reason, count),) = found.missing
     assert count == 2 and reason.startswith("Log-mel distance was not measured")
-    assert remarks(found)[-1].startswith("2 points not shown: Log-mel distance")
+    assert words.remarks(found)[-1].startswith("2 points not shown: Log-mel distance")
 
 
 def test_filters() -> None:
@@ -298,7 +286,7 @@ def test_filters() -> None:
     assert keys(hidden=frozenset({"ditreducio"})) == "ac" and keys(hidden=frozenset({"steps"})) == "a"
     assert keys(hidden=frozenset({BASELINE})) == "bc" and keys(only=frozenset({"a", "c"})) == "ac"
     filtered = shown(points, Filter(source="Two"))
-    assert filtered.filtered == 1 and "1 filtered out" in counts(filtered)
+    assert filtered.filtered == 1 and "1 filtered out" in words.counts(filtered)
     pool = Pool(points, published_points())
     assert pool.counts == {"": 1, "ditreducio": 1, "steps": 2}
     assert {"ditreducio", "steps"} < set(pool.techniques), "those of papers alone, too"
@@ -317,7 +305,7 @@ def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> 
     found = shown([own], x="speed_up", y="ops_ratio", published=True)
     assert {one.source for one in found.points if one.published} == {"DiTReducio"}, "nobody else gives operations"
     assert [found.points[place].key for place in found.walk] == ["a"], "though papers have faster ones"
-    assert f"{len(found.points) - 1} published" in counts(found)
+    assert f"{len(found.points) - 1} published" in words.counts(found)
     similar = shown([own], x="real_time_factor", y="speaker_similarity", published=True)
     assert similar.notes == ("Published results are ratios to their own baselines: choose Ratios to see them.",)
     divided = ghosts("real_time_factor", "speaker_similarity", ratios=True)
@@ -340,7 +328,7 @@ def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm_and_says_so() -> No
     assert found.logarithmic == (False, True)
     assert [one.key for one in found.points] == ["a", "d"] == [found.points[one].key for one in found.walk]
     reason = "Log-mel distance is 0, outside a logarithmic axis"
-    assert found.missing == ((reason, 2),) and remarks(found) == (f"2 points not shown: {reason}.",)
+    assert found.missing == ((reason, 2),) and words.remarks(found) == (f"2 points not shown: {reason}.",)
     both = shown([*points, point("e", -1.0, 1.0)], log_x=True, log_y=True)
     assert [one.key for one in both.points] == ["a", "d"]
     assert "RTF is below 0, outside a logarithmic axis" in dict(both.missing)
@@ -384,7 +372,7 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
     assert [titles[place] for place in found.walk] == ["fast", "plain"], "ghosts beat nobody"
     assert [titles[place] for place in found.ghost_front] == ["old fast", "old plain"]
     assert {titles[one]: titles[other] for one, other in found.shifts} == {"old plain": "plain", "old fast": "fast"}
-    assert "2 ghosts" in counts(found) and "a ghost" in plain(found.points[0], found)
+    assert "2 ghosts" in words.counts(found) and "a ghost" in words.plain(found.points[0], found)
     drawn = described(found, PointStyles(LIGHT))
     assert drawn.glyphs[1].colours != drawn.glyphs[titles.index("fast")].colours
     assert found.ghost_front in drawn.strands and set(found.shifts) <= set(drawn.strands)
@@ -393,12 +381,6 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
     assert "No point of Gone has a place here." in shown(now, Filter(ghosts="Gone")).notes
     hidden = shown([*before, *now], Filter(source="S", ghosts="Old", words="fast"))
     assert [hidden.points[place].title for place in hidden.ghosts] == ["old fast"], "the filter is theirs, too"
-
-
-def test_times_of_two_machines_are_not_compared_in_silence() -> None:
-    points = [point("a", 1.0, 1.0, machines=("one",)), point("b", 2.0, 1.0, machines=("two",))]
-    assert shown(points).notes == ("The points are from 2 machines; RTF can be compared on one machine only.",)
-    assert not shown(points[:1]).notes and not shown(points, x="log_mel_distance").notes
 
 
 def test_scores_of_the_reference_speech_are_shown() -> None:
@@ -414,12 +396,12 @@ def test_scores_of_the_reference_speech_are_shown() -> None:
     assert shown(points, y="word_error_rate", ratios=True).floors == ((), ()), "a floor is no ratio"
     assert shown(points, y="real_time_factor").floors == ((), ())
     found = shown(points, y="word_error_rate")
-    assert "of the reference speech 0.0200" in tip(points[0], found)
-    assert "reference speech" not in tip(points[3], found)
-    text = figures_html(points[0], found.options, LIGHT)
+    assert "of the reference speech 0.0200" in words.tip(points[0], found)
+    assert "reference speech" not in words.tip(points[3], found)
+    text = words.figures_html(points[0], found.options, LIGHT)
     assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.0200</b>" in text
     assert "<small>10</small>" in text, "from how many recordings"
-    assert "reference speech" not in figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
+    assert "reference speech" not in words.figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
 
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -427,40 +409,40 @@ def test_a_point_in_words() -> None:
     figures = {"speed_up": Estimate(2.0, 1.9, 2.1, 4, 2), "log_mel_distance": Estimate(0.1, 0.1, 0.2, 4, 2)}
     one = point("Fast", 1.0, 1.0, figures=figures, machines=("a machine",), techniques=("ditreducio",))
     found = shown([one], x="speed_up")
-    text = tip(one, found)
+    text = words.tip(one, found)
     said = "2.00 times (95 %: 1.90 to 2.10; n = 4)", "0.100 nat. log"
     for part in ("<b>Fast</b>", *said, "On the front", "a machine"):
         assert part in text
-    assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2.00 times")
+    assert words.plain(one, found).startswith("Fast, on the front; Speed-up (times): 2.00 times")
     ghost = next(one for one in published_points() if "T4" in one.title)
-    assert "NVIDIA RTX 3090" in tip(ghost, found) and "table 1" in tip(ghost, found)
+    assert "NVIDIA RTX 3090" in words.tip(ghost, found) and "table 1" in words.tip(ghost, found)
 
 
 def test_settings_are_told_apart_in_words() -> None:
     own = point("a", 1.0, 1.0, setting=FAST.bare, techniques=("ditreducio",))
-    text = difference_html(own, reference_of(own), LIGHT)
+    text = words.difference_html(own, words.reference_of(own), LIGHT)
     assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ = 0.1" in text
-    assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
-    other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
-    text = difference_html(own, other, LIGHT)
+    assert words.reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
+    other = words.Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
+    text = words.difference_html(own, other, LIGHT)
     assert "Steps: 8 → 16" in text and "Seed" not in text, "a study's setting is over all seeds"
     (take,) = take_points([summary("one", FAST, 1.0)], Scores())
-    text = difference_html(take, other, LIGHT)
+    text = words.difference_html(take, other, LIGHT)
     assert "Seed: 9 → 3" in text and "Voice: bella → anna" in text and "Text" not in text
-    assert "the same setting" in difference_html(take, Reference("A", FAST, "A text.", "anna"), LIGHT)
-    assert comparable(take, Reference("A", FAST, take.sounds[0].text))
-    assert not comparable(take, Reference("A", FAST, "Another text."))
-    assert not comparable(take, Reference("A", replace(FAST, model="lm-mini"), take.sounds[0].text))
+    assert "the same setting" in words.difference_html(take, words.Reference("A", FAST, "A text.", "anna"), LIGHT)
+    assert words.comparable(take, words.Reference("A", FAST, take.sounds[0].text))
+    assert not words.comparable(take, words.Reference("A", FAST, "Another text."))
+    assert not words.comparable(take, words.Reference("A", replace(FAST, model="lm-mini"), take.sounds[0].text))
 
 
 def test_the_front_has_as_many_points_as_are_said_and_seen() -> None:
     points = [point("a", 1.0, 0.3), point("same", 1.0, 0.3), point("b", 2.0, 0.2), point("worse", 2.5, 0.25)]
-    found = shown(points)
+    found, counts = shown(points), words.counts(shown(points[1:]))
     assert len(found.walk) == 3 and found.places_on_front == 2
-    assert "3 on the front at 2 places" in counts(found), "two are drawn over each other"
-    assert counts(shown(points[1:])).endswith("2 on the front") or "2 on the front ·" in counts(shown(points[1:]))
-    assert "Playing the front: 6 settings" in playing_words(6, 6)
-    assert "Playing 6 of the 7 points on the front, those of one study," in playing_words(6, 7)
+    assert "3 on the front at 2 places" in words.counts(found), "two are drawn over each other"
+    assert counts.endswith("2 on the front") or "2 on the front ·" in counts
+    assert "Playing the front: 6 settings" in words.playing_words(6, 6)
+    assert "Playing 6 of the 7 points on the front, those of one study," in words.playing_words(6, 7)
 
 
 def test_what_the_view_shows_is_worked_out_without_qt() -> None:

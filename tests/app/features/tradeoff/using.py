@@ -1,31 +1,22 @@
-"""Four points in the trade-off panel, and a user's mouse on its plot."""
+"""Four points in the trade-off panel, and the panel in the window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent, QWheelEvent
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from paretone.setting.take import Take
 from paretone_app.features.tradeoff import FEATURE
 from paretone_app.features.tradeoff.panel import TradeoffPanel
-from paretone_app.features.tradeoff.scene import Filter, PlotOptions
+from paretone_app.features.tradeoff.scene import PlotOptions
 from paretone_app.results.points import Point, Sound
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.action import Action
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
-KEY, NO = Qt.Key, Qt.KeyboardModifier.NoModifier
-LEFT = Qt.MouseButton.LeftButton
-CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 SENTENCES = ["One sentence.", "Another one."]
 SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
 STAYS = 3_600_000
@@ -53,39 +44,6 @@ def choose_look(panel: TradeoffPanel, options: PlotOptions) -> None:
     line.chosen.emit()
 
 
-def place_of(panel: TradeoffPanel, key: str) -> QPoint:
-    return panel.plot.drawn.place(panel.scene.index[key]).toPoint()
-
-
-def click(panel: TradeoffPanel, key: str, modifier: Qt.KeyboardModifier = NO) -> None:
-    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, modifier, place_of(panel, key))
-
-
-def drag(
-    panel: TradeoffPanel, start: QPoint, end: QPoint, modifier: Qt.KeyboardModifier = NO, button: Qt.MouseButton = LEFT
-) -> None:
-    def send(kind: QEvent.Type, place: QPoint, held: Qt.MouseButton) -> None:
-        at = QPointF(place)
-        event = QMouseEvent(kind, at, panel.plot.mapToGlobal(at), button, held, modifier)
-        QApplication.sendEvent(panel.plot, event)
-
-    send(QEvent.Type.MouseButtonPress, start, button)
-    send(QEvent.Type.MouseMove, (start + end) / 2, button)
-    send(QEvent.Type.MouseMove, end, button)
-    panel.plot.grab()
-    send(QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton)
-
-
-def current(panel: TradeoffPanel) -> str:
-    return panel.plot.current.key if panel.plot.current is not None else ""
-
-
-def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
-    at, by = QPointF(place), QPoint(0, 120 * notches)
-    nothing = Qt.MouseButton.NoButton, NO, Qt.ScrollPhase.NoScrollPhase, False
-    QApplication.sendEvent(panel.plot, QWheelEvent(at, panel.plot.mapToGlobal(at), QPoint(), by, *nothing))
-
-
 def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     """The window with the view in front, in which are the study and the library."""
     window.activateWindow()
@@ -98,18 +56,6 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     qtbot.waitUntil(lambda: studies.summary is not None and not results.busy)
     choose_look(window.panels["tradeoff"], SHOWN)
     return window
-
-
-@contextmanager
-def lent(window: MainWindow, kept: Iterable[Take], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
-    """``window`` showing the study and a library with the takes ``kept``; afterwards the view is as it was."""
-    for take in kept:
-        window.results.takes.add(take)
-    yield showing(window, results, qtbot)
-    panel = window.panels["tradeoff"]
-    panel.plot.show_everything()
-    panel.set_filter(Filter())
-    choose_look(panel, PlotOptions())
 
 
 def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = True) -> str:

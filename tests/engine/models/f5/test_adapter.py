@@ -26,7 +26,6 @@ from tests.engine.models import official
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 from tests.engine.techniques.ditreducio.observing import Recorder
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

@@ -18,7 +18,6 @@ from paretone.speaking import scripted
 from paretone.techniques import technique
 from paretone.techniques.ditreducio.rivals_bench import GUIDED_FIRST, SEARCHED, TABLES, Contender, Rival, compared
 from paretone.techniques.ditreducio.skipping_bench import sample
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full, workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

@@ -38,8 +38,6 @@ from tests.engine import small_speech
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS
 from tests.engine.small_speech import VOICE, save_cfg_free, setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
-from tests.judges import only_words  # noqa: F401
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
 METADATA = {"cfg_free": "true", "weight": "0.5", "equivalent_guidance": "1", "method": "distillation"}

@@ -42,7 +42,6 @@ from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
-from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import only_in_full
 
 pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
@@ -146,7 +145,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
+def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the study of :func:`definition`, all takes of which are made."""
     folder = tmp_path_factory.mktemp("whole") / "s"
     with Store(folder) as store:
