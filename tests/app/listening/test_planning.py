@@ -112,15 +112,12 @@ def test_a_row_is_ordered_by_its_own_scale_where_sentences_differ() -> None:
     assert [one.real_time_factors for one in made.items] == [(0.8, 0.3, 0.6, 0.1), (0.8, 0.3, 0.1, 0.1)]
 
 
-def test_a_ranking_is_of_any_settings_and_says_how_many_trials_it_needs() -> None:
+def test_remarks_say_what_the_test_can_find_and_how_many_trials_a_ranking_needs() -> None:
     made = plan(RANKING, PLAIN, FOREIGN, REDUCED, length=30)
     assert made.why_not() == "" and made.roles == ("Compared",) * 3 and made.remarks() == ()
     (remark,) = plan(RANKING, PLAIN, *MANY[:4], length=30).remarks()
     assert remark == "There are 10 pairs: with fewer than 4 trials of each (40) the intervals are wide."
     assert plan(RANKING, PLAIN, FOREIGN, REDUCED, items=0).why_not().startswith("No sentence")
-
-
-def test_remarks_say_what_the_test_can_find() -> None:
     (remark,) = plan(ABX, PLAIN, REDUCED, length=16).remarks()
     assert all(one in remark for one in ("12 of 16 must be right", "p = 0.038", "15 % instead of 5 %"))
     assert "81 %" in remark or "80 %" in remark
@@ -213,15 +210,12 @@ def test_a_staircase_is_worded_with_its_interval_and_its_ends() -> None:
     assert both.median.value == min(one.value for _, one in both.noticeable)
 
 
-def test_a_ranking_is_worded_with_who_is_ahead() -> None:
+def test_rankings_and_opinions_are_worded_with_who_is_ahead() -> None:
     found = results.result(ranking_session((1.0, 0.0, -1.0), rounds=12))
     assert headline(found) == "place 1 was preferred to all others (with 100 % probability)."
     assert details(found)[0].startswith("36 comparisons, 0 ties")
     equal = results.result(ranking_session((0.0, 0.0, 0.0), rounds=2))
     assert headline(equal).startswith("No setting was shown to be preferred to all others; ")
-
-
-def test_opinions_are_worded_with_their_difference() -> None:
     worse = results.result([one for n in range(6) for one in mos_session([(5, 3)] * 4, False, f"m{n}", f"l{n}")])
     assert headline(worse) == "Rated below baseline: DiTReducio δ = 0.2."
     assert "−2.00 (95 % interval" in details(worse)[0] and "48 votes by 6 listeners" in details(worse)[-1]

@@ -160,13 +160,6 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
 
 
 # --- Preference ------------------------------------------------------------------------------------------------------
-def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = CALM):
-    for button in (FIRST, SECOND):
-        session.hear(button)
-        session.heard_whole.add(button)
-    return session.answer(vote, around)
-
-
 @pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (1, 8), (5, 11)])
 def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
     for seed in range(10):
@@ -193,8 +186,9 @@ def test_both_have_to_be_heard_to_the_end() -> None:
     assert session.answer(-3, CALM).answer == {"vote": -3}
     plain = PreferenceSession(pairs(2), "l", PREFERENCE, 2, chance=chance())
     assert (plain.method, sorted(plain.votes)) == ("preference", [-1, 0, 1])
+    plain.heard_whole.update((FIRST, SECOND))
     with pytest.raises(ValueError, match="no vote 2"):
-        _vote(plain, 2)
+        plain.answer(2, CALM)
 
 
 # --- MUSHRA ----------------------------------------------------------------------------------------------------------

@@ -22,10 +22,6 @@ def telemetry(step: int) -> Telemetry:
     return Telemetry(1, 0, 1, step, 1000, 0.01, 100.0, 0.01 * step, 0.0, None, None, 0)
 
 
-def trial(layer: int) -> PreparationReport:
-    return PreparationReport(1, "ditreducio", Trial(CALIBRATION, 1, layer, SkipAction.TS, 0.1, True))
-
-
 @pytest.mark.parametrize("at_once", [True, False], ids=["before the window looks", "while it looks"])
 def test_figures_are_coalesced_and_trials_are_all_kept(qtbot: QtBot, at_once: bool) -> None:
     bridge = Bridge()
@@ -37,7 +33,8 @@ def test_figures_are_coalesced_and_trials_are_all_kept(qtbot: QtBot, at_once: bo
     def flood() -> None:
         for index in range(2000):
             bridge.post(telemetry(index))
-            bridge.post(trial(index))
+            trial = Trial(CALIBRATION, 1, index, SkipAction.TS, 0.1, True)
+            bridge.post(PreparationReport(1, "ditreducio", trial))
         bridge.post(JobFinished(1))
 
     with qtbot.waitSignal(bridge.happened):

@@ -273,7 +273,9 @@ def test_no_letter_is_reached_by_two_at_the_same_time(borrowed_window: MainWindo
         panel = window.panels[name]
         within[name] = twice(one for one in labelled(window) if panel.isAncestorOf(one) and one.isVisible())
         QTest.keyPress(window.focusWidget(), KEY.Key_Alt, ALT)
-        between[name] = twice(one for one in labelled(window) if is_reached(one))
+        seen = [one for one in labelled(window) if one.isVisible()]
+        reached = (one for one in seen if isinstance(one, QLabel) or (one.isEnabled() and not one.shortcut().isEmpty()))
+        between[name] = twice(reached)
         QTest.keyRelease(window.focusWidget(), KEY.Key_Alt)
     assert {name: found for name, found in within.items() if found} == {}
     assert {name: found for name, found in between.items() if found} == {}
@@ -283,10 +285,6 @@ def labelled(window: MainWindow) -> list[QAbstractButton | QLabel]:
     """Buttons and labels with an Alt key in their text, visible or not."""
     labels = [one for one in window.findChildren(QLabel) if one.buddy() is not None]
     return [one for one in (*window.findChildren(QAbstractButton), *labels) if letter(one.text())]
-
-
-def is_reached(one: QAbstractButton | QLabel) -> bool:
-    return one.isVisible() and (isinstance(one, QLabel) or (one.isEnabled() and not one.shortcut().isEmpty()))
 
 
 def letter(text: str) -> str:

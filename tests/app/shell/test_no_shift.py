@@ -54,10 +54,12 @@ def _inside(one: QWidget, window: MainWindow) -> bool:
     return isinstance(one.parentWidget(), (*CONTROLS, QScrollBar)) or window.notices.banner.isAncestorOf(one)
 
 
-def _jobs(window: MainWindow) -> dict[str, tuple[str, Callable[[], object]]]:
-    """Jobs by name: the panel where each is begun, and what begins it."""
-    find, action = window.features.find, window.action
-    return {
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
+def test_nothing_moves_while_jobs_run(make_window: MakeWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    window = make_window()
+    window.resize(*size)
+    find, action = ready(window, qtbot).features.find, window.action
+    jobs: dict[str, tuple[str, Callable[[], object]]] = {
         "baseline": ("listen", action.baseline.trigger),
         "calibrate": ("strategy", action["calibrate"].trigger),
         "calibrate in Listen": ("listen", action["calibrate"].trigger),
@@ -71,14 +73,7 @@ def _jobs(window: MainWindow) -> dict[str, tuple[str, Callable[[], object]]]:
         "accelerated in Explore": ("tradeoff", action.accelerated.trigger),
         "cancelled": ("listen", action.baseline.trigger),
     }
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
-def test_nothing_moves_while_jobs_run(make_window: MakeWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
-    window = make_window()
-    window.resize(*size)
-    ready(window, qtbot)
-    moved = _moves(window, qtbot, _jobs(window))
+    moved = _moves(window, qtbot, jobs)
     assert not moved, "\n".join(moved)
 
 
@@ -112,7 +107,8 @@ def test_nothing_moves_while_long_jobs_run(make_window: MakeWindow, qtbot: QtBot
 
 
 def _moves(window: MainWindow, qtbot: QtBot, jobs: Mapping[str, tuple[str, Callable[[], object]]]) -> list[str]:
-    """Controls that are elsewhere while one of ``jobs`` runs, or after it, than before."""
+    """Controls that are elsewhere than before while one of ``jobs`` runs, or after it; of each, the panel where it is
+    begun, and what begins it."""
     moved: list[str] = []
     for name, (panel, begin) in jobs.items():
         window.workspaces.go_to(panel)

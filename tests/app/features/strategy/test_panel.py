@@ -150,7 +150,11 @@ def test_undo_and_redo_restore_tables_and_report_them(panel: StrategyPanel, edit
     assert panel.table == once, "a table from elsewhere leaves the edits"
 
 
-def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> None:
+def test_without_a_table_nothing_and_without_guidance_no_branch_can_be_edited(empty: StrategyPanel) -> None:
+    press(empty.grid, KEY.Key_Down, KEY.Key_Space, KEY.Key_T)
+    QTest.mouseClick(empty.grid, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
+    assert empty.table is None and empty.undo_stack.count() == 0
+    assert "Calibrate" in empty.grid.accessibleDescription()
     empty.set_table(StrategyTable.computing(compatibility(guidance=0.0), LAYERS))
     click(empty, 1, 1)
     assert empty.table.actions[1][1] is T
@@ -158,13 +162,6 @@ def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> No
     assert empty.table.actions[1][1] is N
     press(empty.grid, KEY.Key_B)
     assert empty.table.actions[1][1] is N and empty.cell.text() == ONE_BRANCH_REASON
-
-
-def test_without_a_table_nothing_can_be_edited(empty: StrategyPanel) -> None:
-    press(empty.grid, KEY.Key_Down, KEY.Key_Space, KEY.Key_T)
-    QTest.mouseClick(empty.grid, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
-    assert empty.table is None and empty.undo_stack.count() == 0
-    assert "Calibrate" in empty.grid.accessibleDescription()
 
 
 # --- Figures ---------------------------------------------------------------------------------------------------------

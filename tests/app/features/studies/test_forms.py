@@ -160,7 +160,7 @@ def loaded(family: str, layers: int) -> ModelInfo:
     return replace(LANGUAGE, family=family, layers=layers)
 
 
-def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
+def test_kinds_of_features_have_their_fields_and_judges() -> None:
     (offered,) = offered_kinds(loaded("language", 12))
     voices = catalogue.voices("lm-mini")[:1]
     form = replace(FORM, model="lm-mini", voices=voices, offered=offered, judges=(), options={})
@@ -170,9 +170,6 @@ def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> N
     (elsewhere,) = offered_kinds(loaded("language", 3))
     made = definition(replace(form, offered=elsewhere, folder="/models/mine", variant="small", vocoder="/vocos"))
     assert (made["layers"], made["folder"], made["variant"], made["vocoder"]) == (3, "/models/mine", "small", "/vocos")
-
-
-def test_a_feature_adds_a_kind_with_its_own_fields_and_judges() -> None:
     for info in (None, loaded("flow", 12), loaded("language", 1)):
         assert [one.fields for one in offered_kinds(info)] == [None]
     kind = StudyKind("halves", "Halves", "", "", "", ("naturalness",), lambda info: {"halves": info.layers}, "")

@@ -71,7 +71,7 @@ def names(found: TakeGrid) -> list[list[str]]:
     return [["" if one is None else one.id for one in line] for line in found.takes]
 
 
-def test_two_knobs_around_a_take() -> None:
+def test_two_knobs_around_a_take_in_any_cell() -> None:
     found = grid("ditreducio.threshold", "steps.steps")
     assert found.row_values == (None, 0.1) and found.column_values == (None, 5, 7)
     assert names(found) == [["plain", "fewest", "fewer"], ["skipped", "", "both"]]
@@ -82,6 +82,13 @@ def test_two_knobs_around_a_take() -> None:
     wanted = found.asked[1][1].setting
     assert wanted == used(5, setting=PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}))))
     assert found.sentences == ("One.", "Two.")
+    found = grid("ditreducio.threshold", "steps.steps", TAKES[4])
+    assert found.reference == (1, 2) and found.differences[0, 0] == pytest.approx(0.65)
+    assert found.share(0, 0) == pytest.approx(-1.0), "worse"
+    assert "0.650 more than the reference, worse" in found.cell_in_words(0, 0)
+    assert found.cell_in_words(1, 2).endswith("0.350: the reference.")
+    assert "press M" in found.cell_in_words(1, 1)
+    assert found.place_in_words(0, 1).endswith("off, Step pruning: steps: 5")
 
 
 def test_figures_are_means_over_sentences_each_against_its_own_reference() -> None:
@@ -117,16 +124,6 @@ def test_a_technique_is_not_on_in_one_knob_and_off_in_another() -> None:
     assert found.row_values == (None, 0.1, 0.3) and found.column_values == (None, "cosine")
     assert found.empty == () and found.asked[0][1] is None and found.asked[1][0] is None
     assert "There is no such setting" in found.cell_in_words(0, 1)
-
-
-def test_any_cell_may_be_the_reference() -> None:
-    found = grid("ditreducio.threshold", "steps.steps", TAKES[4])
-    assert found.reference == (1, 2) and found.differences[0, 0] == pytest.approx(0.65)
-    assert found.share(0, 0) == pytest.approx(-1.0), "worse"
-    assert "0.650 more than the reference, worse" in found.cell_in_words(0, 0)
-    assert found.cell_in_words(1, 2).endswith("0.350: the reference.")
-    assert "press M" in found.cell_in_words(1, 1)
-    assert found.place_in_words(0, 1).endswith("off, Step pruning: steps: 5")
 
 
 def test_sentences_voices_seeds_and_models_are_dimensions_too_and_values_that_nobody_has_spoken() -> None:

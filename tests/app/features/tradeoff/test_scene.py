@@ -65,7 +65,7 @@ def shown(points: list[Point] | tuple[Point, ...], chosen: Filter = Filter(), **
 
 
 # --- Points -----------------------------------------------------------------------------------------------------------
-def test_takes_have_their_figures_and_those_of_their_baselines() -> None:
+def test_takes_have_their_figures_with_intervals_if_timed_again_and_those_of_their_baselines() -> None:
     takes = [summary("fast", FAST, 1.0, 0.2, label="Mine"), summary("plain", PLAIN, 4.0), summary("new", PLAIN, 8.0)]
     fast, plain_one, _ = take_points(takes, Scores())
     assert fast.figures["real_time_factor"].value == 0.5
@@ -80,6 +80,11 @@ def test_takes_have_their_figures_and_those_of_their_baselines() -> None:
     assert named.baseline["real_time_factor"].value == 4.0, "that which its fidelity was measured to"
     (elsewhere, *_) = take_points([summary("fast", FAST, 1.0, machine="two"), *takes[1:]], Scores())
     assert not elsewhere.baseline, "times of two machines cannot be compared"
+    again = [Measurements(seconds, 2.0) for seconds in (2.0, 2.2, 2.1, 8.0, 2.4)]
+    (made,) = take_points([repeated(summary("fast", FAST, 9.0, 0.2), again)], Scores())
+    figure = made.figures["real_time_factor"]
+    assert (figure.value, figure.n, figure.spreads) == (1.1, 5, True)
+    assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0 and not made.figures["ops_ratio"].spreads
 
 
 def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
@@ -109,7 +114,7 @@ def test_listening_scores_find_their_settings() -> None:
     assert not scores.of_candidate("unknown")
 
 
-def test_published_results_are_ratios_with_source_and_hardware() -> None:
+def test_published_results_have_source_and_hardware_and_unknown_techniques_do_no_harm() -> None:
     found = published_points()
     assert len({one.source for one in found}) == 5
     for one in found:
@@ -117,9 +122,6 @@ def test_published_results_are_ratios_with_source_and_hardware() -> None:
         assert any(line.startswith("Hardware: ") and len(line) > 12 for line in one.remarks)
         assert not one.sounds and one.setting is None
     assert any(one.figures["speed_up"].value == pytest.approx(0.178 / 0.129) for one in found)
-
-
-def test_unknown_techniques_do_no_harm() -> None:
     assert brief("First-block cache (TeaCache/FBCache-like) τ = 0.2") == "First-block cache τ = 0.2"
     strange = Setting("gone", techniques=(UsedTechnique("strange"),))
     (take,) = take_points([summary("one", strange, 1.0)], Scores())
@@ -198,14 +200,6 @@ def test_sections_of_a_scale_stay_within_it(logarithmic: bool) -> None:
     for _ in range(100):
         nearest = nearest.zoomed(0.5, 0.5, whole)
     assert nearest.low < nearest.high and len(nearest.ticks(5)) >= 2
-
-
-def test_a_take_timed_again_has_an_interval() -> None:
-    again = [Measurements(seconds, 2.0) for seconds in (2.0, 2.2, 2.1, 8.0, 2.4)]
-    (made,) = take_points([repeated(summary("fast", FAST, 9.0, 0.2), again)], Scores())
-    figure = made.figures["real_time_factor"]
-    assert (figure.value, figure.n, figure.spreads) == (1.1, 5, True)
-    assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0 and not made.figures["ops_ratio"].spreads
 
 
 def test_times_of_a_busy_machine_have_a_ring_and_those_of_two_machines_a_note() -> None:
