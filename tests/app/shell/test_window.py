@@ -149,7 +149,9 @@ def test_tab_goes_round_through_everything_and_comes_back(shared_window: MainWin
         assert own and not lost, place.name
 
 
-def test_every_widget_that_takes_the_focus_has_a_name(shared_window: MainWindow, qtbot: QtBot) -> None:
+def test_every_widget_that_takes_the_focus_has_a_name_and_every_choice_is_ours(
+    shared_window: MainWindow, qtbot: QtBot
+) -> None:
     shared_window.panels["setup"].voice_choice.own.setChecked(True)
     nameless = []
     for widget in shared_window.findChildren(QWidget):
@@ -163,10 +165,7 @@ def test_every_widget_that_takes_the_focus_has_a_name(shared_window: MainWindow,
             parents = f"{type(widget.parentWidget()).__name__}/{type(widget.parentWidget().parentWidget()).__name__}"
             nameless.append(f"{type(widget).__name__} in {parents}")
     assert not nameless, "\n".join(nameless)
-
-
-def test_every_choice_of_the_window_is_one_of_ours(shared_window: MainWindow) -> None:
-    """Which the wheel does not change, and which is labelled."""
+    # The wheel does not change those, and they are labelled.
     foreign = [one.accessibleName() for one in shared_window.findChildren(QComboBox) if not isinstance(one, ComboBox)]
     assert not foreign
 
