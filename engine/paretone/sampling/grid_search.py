@@ -141,15 +141,19 @@ def _compass_passes(walk: _Walk, passes: int) -> None:
         before = walk.times
         for index in range(1, len(before) - 1):
             for _ in range(4):
-                times = walk.times
-                for neighbour in (index - 1, index + 1):
-                    moved = times[index] + share * (times[neighbour] - times[index])
-                    walk.value(_with(times, index, moved), number, index)
-                    if walk.times != times:  # That was better.
-                        break
-                else:
+                if not _moves(walk, index, share, number):
                     break
         if walk.times == before:
             if share <= LAST_SHARE:
                 return
             share /= 2
+
+
+def _moves(walk: _Walk, index: int, share: float, number: int) -> bool:
+    """Whether moving one time by a share of the gap to either neighbour improves the best grid."""
+    times = walk.times
+    for neighbour in (index - 1, index + 1):
+        walk.value(_with(times, index, times[index] + share * (times[neighbour] - times[index])), number, index)
+        if walk.times != times:
+            return True
+    return False

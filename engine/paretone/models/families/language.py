@@ -468,11 +468,13 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         remarks = []
         for number, one in enumerate(spoken):
             where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
-            silence = (
-                f"the model stopped immediately, so {script.passages[number].text!r} is missing; try another seed."
-            )
-            if problem := one.problem or ("" if one.samples else silence):
-                remarks.append(f"{where}{problem}")
+            if one.problem:
+                remarks.append(f"{where}{one.problem}")
+            elif not one.samples:
+                remarks.append(
+                    f"{where}the model stopped immediately, so {script.passages[number].text!r} is missing; "
+                    "try another seed."
+                )
         return remarks
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:

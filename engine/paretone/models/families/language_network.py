@@ -474,8 +474,9 @@ class LanguageNetworks:
             target = self._warm(
                 self._others, retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables)
             )
+        target = self._changed(target, plan, status)
         draft = None if plan.draft is None else self._changed(self._read(plan.draft, status), plan, status)
-        return Networks(self._changed(target, plan, status), draft)
+        return Networks(target, draft)
 
     def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         """``network`` with other products and with drafts within its frames, if planned."""

@@ -24,7 +24,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_knobs(group, OPTIONS)
     for name in GUIDANCE:
         group.add_argument(
-            f"--{name}", type=arguments.finite, metavar="STRENGTH", help="guidance to include (default: the usual)"
+            f"--{name}",
+            type=arguments.finite,
+            metavar="STRENGTH",
+            help="guidance to include (default: the model's usual one)",
         )
     group.add_argument(
         "--uses",
@@ -56,7 +59,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="such weights of the same checkpoint to start from (default: the model's own)",
     )
     train.add_training(
-        parser, "4e-4 below 20 million parameters, else 1e-5", "0.006 below 20 million parameters, else AdamW for all"
+        parser,
+        "4e-4 below 20 million parameters, else 1e-5",
+        "0.006 below 20 million parameters, else AdamW for everything",
     )
 
 

@@ -38,7 +38,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="no guidance in targets after this flow time (default: 1)",
     )
     group.add_argument(
-        "--average-difference", action="store_true", help="take v_c - v_u from averaged weights; a third pass per step"
+        "--average-difference",
+        action="store_true",
+        help="take v_c - v_u from the averaged weights; a third pass per step",
     )
     group.add_argument(
         "--stages",
@@ -48,7 +50,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="STEPS",
         help="also keep the weights after these steps; paretone view weights-over-training draws them",
     )
-    train.add_training(parser, "3e-4 below 20 million parameters, else 1e-5", "AdamW for all; 0.005 suits small models")
+    train.add_training(
+        parser, "3e-4 below 20 million parameters, else 1e-5", "AdamW for everything; 0.005 suits small models"
+    )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:

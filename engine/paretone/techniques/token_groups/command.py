@@ -53,7 +53,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", metavar="FILE", help="file for the groups, to be used with --groups")
     heard = parser.add_argument_group("hearing")
     heard.add_argument(
-        "--audio", metavar="FILE", help=f"{arguments.sound_file()}: a group's members, one after another"
+        "--audio", metavar="FILE", help=f"{arguments.sound_file()}: the members of a group, one after another"
     )
     heard.add_argument(
         "--group", type=arguments.positive, default=1, help="which group, from the largest (default: %(default)s)"
