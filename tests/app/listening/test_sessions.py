@@ -85,8 +85,7 @@ def test_every_sound_of_a_sentence_is_rated_once_in_random_order(method: str, mo
 
 # --- ABX -------------------------------------------------------------------------------------------------------------
 def test_x_is_drawn_by_the_operating_system_and_is_fair() -> None:
-    session = AbxSession(pairs(1), "l", ABX, 16)
-    assert isinstance(session._chance, secrets.SystemRandom)
+    assert isinstance(AbxSession(pairs(1), "l", ABX, 16)._chance, secrets.SystemRandom)
     drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", ABX, 50).waiting)
     # Of 2000 fair draws, 1000 and some six standard deviations at most.
     assert abs(drawn[0] - 1000) < 135
@@ -163,8 +162,7 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
 @pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (1, 8), (5, 11)])
 def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
     for seed in range(10):
-        session = PreferenceSession(pairs(sentences), "l", CCR, trials, chance=chance(seed))
-        asked = list(session.waiting)
+        asked = list(PreferenceSession(pairs(sentences), "l", CCR, trials, chance=chance(seed)).waiting)
         own, again = ([one for one in asked if one.repeat is repeat] for repeat in (False, True))
         assert (len(own), len(again)) == (trials, -(-trials // 10))
         for inside in (range(sentences), *((item,) for item in range(sentences))):

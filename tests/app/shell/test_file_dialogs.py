@@ -45,7 +45,6 @@ def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def make(tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[], Window]]:
     """Makes windows that share a settings file, as those of successive sessions."""
-
     there: list[Window] = []
 
     def made() -> Window:

@@ -67,8 +67,7 @@ def test_the_headline_compares_real_time_factors_of_finished_takes() -> None:
     ],
 )
 def test_it_is_withheld_with_the_reason_where_the_two_do_not_compare(changes: dict, reason: str) -> None:
-    said = headline(take(2.0), take(1.0, **changes))
-    assert said == f"No speed-up is given: A and B differ in {reason}."
+    assert headline(take(2.0), take(1.0, **changes)) == f"No speed-up is given: A and B differ in {reason}."
 
 
 def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_busy() -> None:

@@ -69,8 +69,7 @@ def test_a_conflict_is_told_and_forbids_what_needs_it(panel: SetupPanel, present
     state = calibrated(presenter)
     reason = panel.techniques.groups["ditreducio"].reason
     assert not reason.isVisibleTo(panel)
-    solver = panel.sampler.editor("solver")
-    qtbot.keyClick(solver, Qt.Key.Key_Down)
+    qtbot.keyClick(panel.sampler.editor("solver"), Qt.Key.Key_Down)
     assert state.selection.options["solver"] == "midpoint" and reason.isVisibleTo(panel)
     assert "choose the Euler solver" in reason.text()
     for why_not in (strategy.why_not_prepare(), state.availability.why_not_accelerate()):
@@ -87,8 +86,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     assert "shown after one baseline" in panel.cost.text(), "nothing has to be calibrated"
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
-    state = calibrated(presenter)
-    assert f"{percent(state.cost.ops_ratio, 1)}" in panel.cost.text()
+    assert percent(calibrated(presenter).cost.ops_ratio, 1) in panel.cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique in use" in panel.cost.text()
 

@@ -243,8 +243,7 @@ def test_files_stand_by_themselves(panel: TradeoffPanel, tmp_path: Path) -> None
     assert (rows[0]["real_time_factor"], rows[0]["real_time_factor_low"]) == ("1.0", "0.9")
     assert rows[0]["real_time_factor_n"] == "4" and "ditreducio" in rows[0]["setting"]
     assert rows[0]["x: RTF"] == "1.0"
-    root = ElementTree.parse(tmp_path / "out.svg").getroot()
-    texts = " ".join(text.strip() for text in root.itertext())
+    texts = " ".join(text.strip() for text in ElementTree.parse(tmp_path / "out.svg").getroot().itertext())
     assert "Log-mel distance (nat. log) against RTF" in texts and "DiTReducio" in texts
     assert "without: Step pruning" in texts
     image = QImage(str(tmp_path / "out.png"))
