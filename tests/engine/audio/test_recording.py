@@ -13,18 +13,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from paretone.audio import recording as module
 from paretone.audio.cross_fade import DECAY, RELEASE, CrossFader, PassageJoiner, faded_after
 from paretone.audio.prompt import prepare_prompt
-from paretone.audio.recording import (
-    KINDS,
-    SOUND,
-    Recording,
-    ogg,
-    read_recording,
-    readable_kinds,
-    writable_kinds,
-    write_sound,
-)
+from paretone.audio.recording import Recording, ogg, read_recording, readable_kinds, writable_kinds, write_sound
 from paretone.errors import AudioError, PlainError
 from paretone.measure.loudness import headroom
 from paretone.models.catalogue import voice
@@ -54,17 +46,13 @@ def test_gives_the_official_samples(rate: int, parts: list, length: int, checksu
     prepared = prepare_prompt(recording(rate, parts))
     samples = np.round(prepared.samples * 32768).astype(np.int16)
     assert (len(samples), zlib.crc32(samples.tobytes())) == (length, checksum)
-    assert prepared.sample_rate == rate
-    assert prepared.samples.dtype == np.float32
+    assert (prepared.sample_rate, prepared.samples.dtype) == (rate, np.float32)
 
 
-def test_cutting_is_said_and_keeping_all_is_not() -> None:
+def test_cutting_is_said_keeping_all_is_not_and_what_is_silent_throughout_is_refused() -> None:
     cut = prepare_prompt(recording(24000, [(14.0, 3000)]))
     assert cut.notes == ("The reference recording was cut to its first 12.0 s.",)
     assert prepare_prompt(recording(24000, [(3.0, 3000)])).notes == ()
-
-
-def test_what_is_silent_throughout_is_refused() -> None:
     with pytest.raises(AudioError, match="silent throughout"):
         prepare_prompt(recording(24000, [(3.0, 0)]))
 
@@ -121,8 +109,7 @@ def written(path: Path, samples: np.ndarray, rate: int = 24000, subtype: str | N
 def test_reads_every_depth(tmp_path: Path, name: str, subtype: str, tolerance: float) -> None:
     found = read_recording(written(tmp_path / name, tone(1), subtype=subtype))
     assert (found.sample_rate, found.seconds, found.notes) == (24000, 1.0, ())
-    assert found.samples.dtype == np.float32
-    assert np.abs(found.samples - tone(1)).max() <= tolerance
+    assert found.samples.dtype == np.float32 and np.abs(found.samples - tone(1)).max() <= tolerance
 
 
 def test_stereo_is_mixed_and_said(tmp_path: Path) -> None:
@@ -181,9 +168,8 @@ def test_what_is_no_audio_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_sound_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path, content: bytes, named: str) -> None:
     path = tmp_path / "my voice.m4a"
     path.write_bytes(content + bytes(3000))
-    with pytest.raises(
-        AudioError, match=rf"{named}.*convert it to WAV or FLAC.*ffmpeg -i 'my voice.m4a' 'my voice.wav'"
-    ):
+    said = rf"{named}.*convert it to WAV or FLAC.*ffmpeg -i 'my voice.m4a' 'my voice.wav'"
+    with pytest.raises(AudioError, match=said):
         read_recording(path)
 
 
@@ -240,7 +226,7 @@ def test_what_can_be_read_and_written_follows_libsndfile(tmp_path: Path, monkeyp
     for ending in writable_kinds():
         write_sound(tmp_path / f"a{ending}", tone, RATE)
         assert ending in readable_kinds() and soundfile.info(tmp_path / f"a{ending}").frames
-    assert set(readable_kinds()) < SOUND and {".m4a", ".wma"} < SOUND - set(readable_kinds())
+    assert set(readable_kinds()) < module.SOUND and {".m4a", ".wma"} < module.SOUND - set(readable_kinds())
     for ending in set(readable_kinds()) & {".aiff", ".au", ".caf", ".w64", ".oga"}:
         soundfile.write(tmp_path / f"b{ending}", tone, RATE, format={".aiff": "AIFF", ".oga": "OGG"}.get(ending))
         assert soundfile.info(tmp_path / f"b{ending}").frames == RATE
@@ -248,7 +234,7 @@ def test_what_can_be_read_and_written_follows_libsndfile(tmp_path: Path, monkeyp
     known, able = soundfile.available_formats(), soundfile.check_format
     monkeypatch.setattr(soundfile, "available_formats", lambda: {one: known[one] for one in known if one != "MP3"})
     monkeypatch.setattr(soundfile, "check_format", lambda form, *rest: form != "MP3" and able(form, *rest))
-    assert writable_kinds() == tuple(one for one in KINDS if one != ".mp3") and ".mp3" not in readable_kinds()
+    assert writable_kinds() == tuple(one for one in module.KINDS if one != ".mp3") and ".mp3" not in readable_kinds()
     with pytest.raises(PlainError, match=r"ends in none of \.wav, \.flac, \.ogg; choose one"):
         write_sound(tmp_path / "speech.txt", tone, RATE)
 
@@ -311,11 +297,9 @@ def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[
 def test_a_passage_is_heard_before_it_ends() -> None:
     joiner = PassageJoiner(CrossFader(30))
     joiner.begin()
-    assert len(joiner.push(np.ones(100, np.float32))) == 70
-    assert len(joiner.push(np.ones(5, np.float32))) == 5
+    assert [len(joiner.push(np.ones(length, np.float32))) for length in (100, 5)] == [70, 5]
     joiner.begin()
-    assert len(joiner.push(np.ones(20, np.float32))) == 0
-    assert len(joiner.push(np.ones(20, np.float32))) == 10
+    assert [len(joiner.push(np.ones(20, np.float32))) for _ in range(2)] == [0, 10]
 
 
 @pytest.mark.parametrize("size", [1, 700, 10_000])

@@ -13,11 +13,8 @@ from paretone.audio.sound_system import OutputDevice, Sound, ask, probe
 def test_devices_are_found_by_default_index_and_name() -> None:
     devices = OutputDevice(3, "Speaker", "ALSA", 2, 44100), OutputDevice(7, "USB Headset", "ALSA", 2, 48000)
     sound = Sound(devices, default=7)
-    assert sound.usable
-    assert sound.device() is devices[1]
-    assert sound.device(3) is devices[0]
-    assert sound.device("headset") is devices[1]
-    assert sound.device("nothing") is None
+    assert sound.usable and sound.device() is sound.device("headset") is devices[1]
+    assert sound.device(3) is devices[0] and sound.device("nothing") is None
 
 
 def test_the_probe_answers_and_leaves_this_process_alone() -> None:

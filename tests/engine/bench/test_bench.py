@@ -63,8 +63,7 @@ def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
         "             speech",
     ]
     assert table(rows, 5)[2].split() == ["steps:steps", "Number", "7"]
-    assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"]
-    assert table([]) == []
+    assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"] and table([]) == []
 
 
 def test_headline_must_be_a_number() -> None:
@@ -107,8 +106,7 @@ def test_shipped_benches_are_listed_without_torch() -> None:
     code = "import sys, paretone.bench; paretone.bench.main([]); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert list(lines) == list(bench.benches())
-    assert all(line.endswith(".") for line in lines.values())
+    assert list(lines) == list(bench.benches()) and all(line.endswith(".") for line in lines.values())
 
 
 def test_benches_of_flow_models_refuse_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

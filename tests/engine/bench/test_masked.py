@@ -66,8 +66,7 @@ def test_exact_savings_leave_every_code(root: Path) -> None:
     assert list(rows) == [masked.OFFICIAL, OWN_LAYERS, UNPADDED, masked.EXACT]
     for mini, full in rows.values():
         equal, cells = mini["codes equal"].split(" of ")
-        assert equal == cells
-        assert full["largest difference"] < 1e-3
+        assert equal == cells and full["largest difference"] < 1e-3
         assert {"low", "high"} <= mini.keys() and not {"low", "high"} & full.keys(), "one round has no interval"
     assert report["headline"] == rows[masked.EXACT][0]["speed-up"]
 

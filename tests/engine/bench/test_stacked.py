@@ -117,15 +117,13 @@ def test_nothing_skips_a_single_evaluation(model: F5Speech, tmp_path: Path, caps
 def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tuple[str, ...], threshold: str) -> None:
     *_, below, top = climbed(model, PRUNED, "--cache", "error_curve", *given).ways
     assert top.title == f"+ error-curve cache, α = {threshold}"
-    assert set(below.setting.techniques) < set(top.setting.techniques)
-    assert top.artefacts == ()
+    assert set(below.setting.techniques) < set(top.setting.techniques) and top.artefacts == ()
 
 
 def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
     *_, below, top = climbed(model, PRUNED, "--threshold", "0.5", "--pruned", "5").ways
     (table,) = top.artefacts
-    assert table.compatibility == compatibility_of(model.info, below.setting)
-    assert table.steps == 5
+    assert table.compatibility == compatibility_of(model.info, below.setting) and table.steps == 5
     assert model.sampling(scripted(model, "One.", VOICE, top.setting, top.artefacts))().shape[0] == 1
 
 

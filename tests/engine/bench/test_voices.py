@@ -34,9 +34,7 @@ def take(naturalness: float, edits: float = 0) -> Heard:
 
 @only_in_full("speech")
 @pytest.mark.slow
-def test_models_are_heard_beside_the_decoders_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
-) -> None:
+def test_models_are_heard_beside_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     texts = ("The rice was good.", "They went home today.")
     try:
         decoder_copy(texts[0], catalogue.voice())

@@ -33,8 +33,7 @@ def test_judge_names_the_faulty_file_and_strict_makes_it_an_exit_code(tmp_path: 
     assert (clean["faulty_takes"], faulty["faulty_takes"]) == (0.0, 1.0)
     assert [(one["fault"], one["start"]) for one in faulty["found"]] == [("gap", pytest.approx(1.25, abs=0.01))]
     printed = console("judge", good, bad, "--strict")
-    assert printed.code == FaultError.exit_code == 12
-    assert f"Faults were found: {bad} (Gap)." in printed.err
+    assert printed.code == FaultError.exit_code == 12 and f"Faults were found: {bad} (Gap)." in printed.err
     assert "No sound for 21 ms." in printed.out
 
 

@@ -159,8 +159,3 @@ def exported(root: Path, model: str, *techniques: UsedTechnique, **options: obje
     for one in techniques:
         setting = setting.with_technique(one)
     return Exported(root, speech, Profile.of(setting, speech.info, evidence=Evidence(seed=3, text=TEXT)))
-
-
-def some_tokens(codes: int) -> list[int]:
-    """Tokens that no model would say."""
-    return torch.randint(0, codes, (30,), generator=torch.Generator().manual_seed(1)).tolist()

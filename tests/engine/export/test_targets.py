@@ -71,8 +71,7 @@ def test_what_is_dropped_takes_its_options_along() -> None:
     profile = Profile(setting, "a" * 64, "f5-mini")
     assert account(target("f5-tts"), profile).options["steps"] == 5
     weights = account(target("safetensors"), profile, guided_weights=True)
-    assert weights.options["steps"] == 12
-    assert weights.honours == ()
+    assert weights.options["steps"] == 12 and weights.honours == ()
     ledger = OptionLedger(model, model.options_with(), 3)
     ledger.drop("no", "steps")
     ledger.honour("yes", "steps", "seed", "nothing like it")

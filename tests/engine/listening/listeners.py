@@ -10,6 +10,7 @@ from typing import Any
 
 from paretone.listening import trials
 from paretone.listening.statistics import pairs
+from paretone.listening.trials import TrialRecord
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 
@@ -24,31 +25,27 @@ AROUND = trials.TrialConditions(4200, 0, "Speaker", 0.2, "sync")
 
 def _trial(
     session: str, number: int, method: str, order: Sequence[int], answer: dict[str, Any], planned: int, **more: Any
-) -> trials.TrialRecord:
+) -> TrialRecord:
     """One trial; ``more`` may name its ``listener``, ``text`` and ``conditions``, and whether it is a ``repeat``."""
     item = trials.ItemRecord(more.pop("text", "A sentence."), "anna", 7)
     listener, row = more.pop("listener", "l1"), more.pop("conditions", (BASELINE, FAST))
     given = session, method, listener, number, planned, item, row, tuple(order), answer, 3, AROUND
-    return trials.TrialRecord(*given, **more)
+    return TrialRecord(*given, **more)
 
 
-def abx_trial(
-    session: str, number: int, x: int = 0, said: int = 0, planned: int = 16, **more: Any
-) -> trials.TrialRecord:
+def abx_trial(session: str, number: int, x: int = 0, said: int = 0, planned: int = 16, **more: Any) -> TrialRecord:
     """One trial of ABX."""
     return _trial(session, number, trials.ABX, (0, 1, x), {"said": said}, planned, **more)
 
 
 def preference_trial(
     session: str, number: int, vote: int, order: Sequence[int] = (0, 1), planned: int = 10, **more: Any
-) -> trials.TrialRecord:
+) -> TrialRecord:
     """One comparison; ``vote`` says how much better the second was than the first."""
     return _trial(session, number, more.pop("method", trials.CCR), order, {"vote": vote}, planned, **more)
 
 
-def mushra_trial(
-    session: str, number: int, ratings: Sequence[int], planned: int = 1, **more: Any
-) -> trials.TrialRecord:
+def mushra_trial(session: str, number: int, ratings: Sequence[int], planned: int = 1, **more: Any) -> TrialRecord:
     """One page of MUSHRA, with ratings in the order of ``conditions``."""
     more = {"conditions": (BASELINE, FAST, LOW, MID), **more}
     order = (0, *range(len(more["conditions"])))
@@ -57,7 +54,7 @@ def mushra_trial(
 
 def staircase_trial(
     session: str, number: int, place: int, right: bool, scale: Sequence[float], planned: int = 45, listener: str = "l1"
-) -> trials.TrialRecord:
+) -> TrialRecord:
     """One trial at a ``place`` of the row, counted from 0."""
     row = (replace(FAST, key=f"{one:016x}", title=f"place {one + 1}") for one in range(len(scale)))
     order = (0, 0, place + 1) if number % 2 else (0, place + 1, 0)
@@ -72,7 +69,7 @@ RECORDING = trials.ConditionRecord(trials.VOICE, "Voice", False, "", {}, "", 0.0
 
 def mos_session(
     votes: Sequence[tuple[int, int]], similarity: bool = False, session: str = "m", listener: str = "l1"
-) -> list[trials.TrialRecord]:
+) -> list[TrialRecord]:
     """Votes for the baseline and for the fast setting, by sentence."""
     row = (BASELINE, FAST, RECORDING) if similarity else (BASELINE, FAST)
     method, first = (trials.SIMILARITY, (2,)) if similarity else (trials.NATURALNESS, ())
@@ -86,7 +83,7 @@ def mos_session(
 
 def ranking_session(
     strengths: Sequence[float], rounds: int, session: str = "s", listener: str = "l1", seed: int = 3
-) -> list[trials.TrialRecord]:
+) -> list[TrialRecord]:
     """All pairs of settings, ``rounds`` times, by a listener who prefers them with these log odds."""
     chance = random.Random(seed)
     row = tuple(replace(FAST, key=f"{one:016x}", title=f"place {one + 1}") for one in range(len(strengths)))

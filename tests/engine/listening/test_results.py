@@ -15,14 +15,7 @@ from paretone.listening.results import ListeningScore, listened
 from paretone.listening.statistics import TRIALS, Staircase
 from paretone.studies.study import GRID, Candidate
 from tests.engine.listening import listeners
-from tests.engine.listening.listeners import (
-    BASELINE,
-    FAST,
-    mos_session,
-    mushra_trial,
-    preference_trial,
-    ranking_session,
-)
+from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, mushra_trial, preference_trial, ranking_session
 
 OTHER = replace(FAST, key="0" * 16, title="Step pruning: 7 steps")
 
@@ -79,7 +72,7 @@ def test_opinions_are_means_over_listeners_and_are_paired_within_sentences(simil
     for number in range(8):
         strict = number % 2  # Listeners use the scale differently; both settings suffer alike.
         votes = [(5 - strict, 4 - strict - int(chance.random() < 0.3)) for _ in range(6)]
-        sessions += mos_session(votes, similarity, f"m{number}", f"l{number}")
+        sessions += listeners.mos_session(votes, similarity, f"m{number}", f"l{number}")
     found = results.result(sessions)
     own = [[one.answer["vote"] for one in sessions if one.order[-1] == place] for place in (0, 1)]
     assert [one.condition for one in found.summaries] == [BASELINE.title, FAST.title]
@@ -118,9 +111,9 @@ def test_a_ranking_puts_the_preferred_first_whoever_was_heard_first(tmp_path: Pa
 @pytest.mark.parametrize(
     ("make", "damage"),
     [
-        (lambda: mos_session([(4, 3)], similarity=True), {"order": [2, 2]}),
-        (lambda: mos_session([(4, 3)], similarity=True), {"order": []}),
-        (lambda: mos_session([(4, 3)], similarity=True), {"answer": {"vote": 6}}),
+        (lambda: listeners.mos_session([(4, 3)], similarity=True), {"order": [2, 2]}),
+        (lambda: listeners.mos_session([(4, 3)], similarity=True), {"order": []}),
+        (lambda: listeners.mos_session([(4, 3)], similarity=True), {"answer": {"vote": 6}}),
         (lambda: ranking_session((0.0, 1.0, -1.0), 1), {"order": [0, 0]}),
         (lambda: ranking_session((0.0, 1.0, -1.0), 1), {"answer": {"vote": 2}}),
         (lambda: staircase_session(SCALE, 1.0), {"order": [1, 0, 2]}),
@@ -138,8 +131,7 @@ def test_damaged_trials_are_refused(make: Callable[[], list], damage: dict) -> N
 def test_an_abx_session_is_judged_exactly() -> None:
     found = results.result(abx_session("s", 12))
     assert (found.hits, found.trials, found.needed, found.listeners) == (12, 16, 12, 1)
-    assert found.p == pytest.approx(0.0384, abs=1e-4)
-    assert found.heard
+    assert found.p == pytest.approx(0.0384, abs=1e-4) and found.heard
     assert (found.rate.low, found.rate.high) == statistics.exact_interval(12, 16)
     assert found.titles == ("baseline", "DiTReducio δ = 0.2")
     missed = results.result(abx_session("s", 11))
@@ -169,8 +161,7 @@ def test_votes_are_turned_the_right_way_round_and_repeats_only_checked() -> None
     assert found.mean.mean == pytest.approx(4 / 3)
     assert (found.sign.better, found.sign.worse, found.sign.ties) == (2, 0, 1)
     assert (found.first, found.second) == (1, 1), "for what was heard first, and second"
-    assert (found.repeats, found.consistent) == (2, 1)
-    assert found.graded
+    assert (found.repeats, found.consistent) == (2, 1) and found.graded
 
 
 def test_who_always_votes_for_the_first_shows_an_order_bias_and_no_preference() -> None:
@@ -187,12 +178,7 @@ def test_mushra_leaves_out_who_fails_the_screening_and_says_so() -> None:
             ratings, said = (hidden, 80 + item % 3, 10, 40), {"listener": listener, "text": f"Sentence {item}."}
             found.append(mushra_trial(f"s-{listener}", item + 1, ratings, planned=8, **said))
     outcome = results.result(results.comparisons(found)[0])
-    assert [one.condition for one in outcome.summaries] == [
-        "Hidden reference",
-        FAST.title,
-        listeners.LOW.title,
-        listeners.MID.title,
-    ]
+    assert [one.condition for one in outcome.summaries] == ["Hidden reference", FAST.title, LOW.title, MID.title]
     assert [one.mean.n for one in outcome.summaries] == [16] * 4
     assert {one.listener: one.excluded for one in outcome.screenings} == {"deaf": True, "fair": False, "good": False}
     (difference,) = outcome.differences
@@ -202,9 +188,7 @@ def test_mushra_leaves_out_who_fails_the_screening_and_says_so() -> None:
 
 def test_settings_that_joined_later_are_held_against_the_same_reference() -> None:
     first = mushra_trial("s1", 1, (100, 60, 10, 40))
-    second = mushra_trial(
-        "s2", 1, (100, 80, 10, 40), listener="l2", conditions=(BASELINE, OTHER, listeners.LOW, listeners.MID)
-    )
+    second = mushra_trial("s2", 1, (100, 80, 10, 40), listener="l2", conditions=(BASELINE, OTHER, LOW, MID))
     (only,) = results.comparisons([first, second])
     outcome = results.result(only)
     assert [one.condition for one in outcome.summaries][1:3] == [FAST.title, OTHER.title]
@@ -228,12 +212,10 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     interval = statistics.exact_interval(12, 16)
     assert found[FAST.key, "abx"] == ListeningScore(FAST.key, "abx", 0.75, *interval, 16, candidate)
     assert found[FAST.key, "ccr"] == ListeningScore(FAST.key, "ccr", -1.0, -1.0, -1.0, 4, candidate)
-    assert found[FAST.key, "mushra"].mean == 60
-    assert found[BASELINE.key, "mushra"].mean == 100
+    assert found[FAST.key, "mushra"].mean == 60 and found[BASELINE.key, "mushra"].mean == 100
     assert len(found) == 4, "anchors have no score, and neither have two accelerated ones against each other"
     # A study's report has those of its settings.
     shown = {(one.candidate, one.method): one.mean for one in listened(tmp_path)}
-    assert shown[candidate, "abx"] == 0.75
-    assert shown[candidate, "mushra"] == 60
+    assert shown[candidate, "abx"] == 0.75 and shown[candidate, "mushra"] == 60
     assert shown[Candidate(listeners.PLAIN, GRID).key, "mushra"] == 100
     assert listened(tmp_path / "nothing") == ()

@@ -183,8 +183,7 @@ def test_the_sign_test_drops_ties_and_reports_them() -> None:
     found = statistics.sign_test([2, 1, 3, 1, 1, 1, -1, 0, 0])
     assert (found.better, found.worse, found.ties) == (6, 1, 2)
     assert found.p == pytest.approx(2 * (comb(7, 6) + comb(7, 7)) / 2**7)
-    assert statistics.sign_test([0, 0]).p == 1.0
-    assert statistics.sign_test([1, -1]).p == 1.0
+    assert statistics.sign_test([0, 0]).p == 1.0 and statistics.sign_test([1, -1]).p == 1.0
     assert statistics.split_p(9, 1) == statistics.split_p(1, 9) == pytest.approx(22 / 1024)
     assert statistics.split_p(0, 0) == 1.0
 
@@ -232,8 +231,7 @@ def test_the_paired_test_is_exact_for_few_and_close_to_it_for_many() -> None:
     assert 8 <= rejected <= 34, "about 20 of 400 under the null hypothesis"
     assert statistics.paired_p(generator.normal(1, 1, 30)) < 0.01
     assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
-    assert statistics.holm([0.6, 0.7]) == (1.0, 1.0)
-    assert statistics.holm([]) == ()
+    assert statistics.holm([0.6, 0.7]) == (1.0, 1.0) and statistics.holm([]) == ()
 
 
 def _panel() -> list[statistics.Rating]:
@@ -285,5 +283,4 @@ def test_mushra_summaries_are_medians_with_quartiles_and_intervals() -> None:
     assert (fast.mean.mean, fast.mean.low, fast.mean.high, fast.mean.n) == (75.0, 70.0, 80.0, 20)
     difference = statistics.paired(ratings, "fast", "reference")
     assert difference.difference.mean == pytest.approx(75 - np.mean([100] * 10 + [89] + [95] * 9))
-    assert difference.p < 0.001
-    assert statistics.paired(ratings, "fast", "nothing") is None
+    assert difference.p < 0.001 and statistics.paired(ratings, "fast", "nothing") is None

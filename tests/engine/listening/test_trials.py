@@ -52,8 +52,7 @@ def test_damaged_lines_are_passed_over_and_told(tmp_path: Path, spoil: Callable[
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     trials.append(abx_trial("s", 2), tmp_path)
     found = trials.read(tmp_path)
-    assert [one.number for one in found.trials] == [2]
-    assert len(found.problems) == 1
+    assert [one.number for one in found.trials] == [2] and len(found.problems) == 1
     assert str(path) in found.problems[0]
 
 
@@ -61,8 +60,7 @@ def test_lines_of_a_newer_version_are_left_to_it(tmp_path: Path) -> None:
     path = trials.append(abx_trial("s", 1), tmp_path)
     path.write_text(path.read_text() + json.dumps({"schema": 99}) + "\n")
     found = trials.read(tmp_path)
-    assert len(found.trials) == 1
-    assert "newer Paretone" in found.problems[0]
+    assert len(found.trials) == 1 and "newer Paretone" in found.problems[0]
 
 
 def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:
@@ -89,8 +87,7 @@ def test_many_writers_of_one_session_do_not_mix_their_lines(tmp_path: Path) -> N
     children = [subprocess.Popen([sys.executable, "-c", code, letter, str(tmp_path)]) for letter in "ab"]
     assert [child.wait() for child in children] == [0, 0]
     found = trials.read(tmp_path)
-    assert found.problems == ()
-    assert len(found.trials) == 80
+    assert found.problems == () and len(found.trials) == 80
 
 
 def test_sessions_that_were_broken_off_count_for_nothing() -> None:
@@ -100,19 +97,13 @@ def test_sessions_that_were_broken_off_count_for_nothing() -> None:
     assert trials.complete_sessions([*whole, void, *broken]) == (tuple(whole),)
 
 
-def response(rate: int, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies and gains in dB of the filter, measured with a pulse."""
-    pulse = np.zeros(rate, np.float32)
-    pulse[rate // 2] = 1
-    spectrum = np.abs(np.fft.rfft(low_passed(pulse, rate, cutoff)))
-    return np.fft.rfftfreq(rate, 1 / rate), 20 * np.log10(np.maximum(spectrum, 1e-9))
-
-
 @pytest.mark.parametrize("rate", [16000, 48000])
 @pytest.mark.parametrize("name", [LOW, MID])
 def test_the_filters_meet_the_mask(rate: int, name: str) -> None:
-    cutoff = CUTOFFS[name]
-    frequencies, gains = response(rate, cutoff)
+    cutoff, pulse = CUTOFFS[name], np.zeros(rate, np.float32)
+    pulse[rate // 2] = 1
+    spectrum = np.abs(np.fft.rfft(low_passed(pulse, rate, cutoff)))
+    frequencies, gains = np.fft.rfftfreq(rate, 1 / rate), 20 * np.log10(np.maximum(spectrum, 1e-9))
     assert np.abs(gains[frequencies <= cutoff]).max() <= 0.1
     assert gains[frequencies >= cutoff + 500].max() <= -25
     assert gains[frequencies >= cutoff + 1000].max(initial=-99) <= -50

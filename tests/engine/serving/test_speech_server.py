@@ -62,12 +62,15 @@ def address() -> Iterator[str]:
         yield found
 
 
+def ask(address: str, body: bytes, token: str = TOKEN) -> HTTPResponse:
+    """The answer to a request for speech."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    return urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers))
+
+
 def long_speech(address: str) -> HTTPResponse:
     """The answer to a request for minutes of speech, of which little has come yet."""
-    body, headers = json.dumps({"input": f"{TEXT} " * 60}).encode(), {"Authorization": f"Bearer {TOKEN}"}
-    answer = urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers))
-    assert isinstance(answer, HTTPResponse)
-    return answer
+    return ask(address, json.dumps({"input": f"{TEXT} " * 60}).encode())
 
 
 def client(address: str, token: str = TOKEN) -> OpenAI:
@@ -75,9 +78,8 @@ def client(address: str, token: str = TOKEN) -> OpenAI:
 
 
 def post(address: str, body: bytes, token: str = TOKEN) -> tuple[int, dict]:
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
-        urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers)).read()
+        ask(address, body, token).read()
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())["error"]
     return 200, {}
@@ -98,9 +100,8 @@ def test_every_format_and_streaming_by_events_have_the_same_sound(address: str) 
     speech = client(address).audio.speech
     pcm = speech.create(input="Rice.", model="paretone", voice="anna", response_format="pcm").content
     for form in ("flac", "mp3", "opus"):
-        data, rate = soundfile.read(
-            io.BytesIO(speech.create(input="Rice.", model="lm-mini", voice="anna", response_format=form).content)
-        )
+        sound = speech.create(input="Rice.", model="lm-mini", voice="anna", response_format=form).content
+        data, rate = soundfile.read(io.BytesIO(sound))
         assert abs(len(data) / rate - len(pcm) / 2 / 24_000) < 0.15, form
     with speech.with_streaming_response.create(
         input="Rice.", model="lm-mini", voice="anna", response_format="pcm", stream_format="sse"
@@ -191,11 +192,12 @@ def test_the_command_measures_keeps_replies_and_says_what_fails(address: str, co
     assert texts == [kept[path.name] for path in sorted((tmp_path / "kept").glob("*.wav"))], "as judge takes them"
     assert sorted(kept.values()) == ["Milk.", "Rice."] and all((tmp_path / "kept" / name).is_file() for name in kept)
     assert "does not speak: HTTP 401. The token is missing or wrong; send it as" in console.refusal(*asked)
-    (tmp_path / "request.json").write_text('{"response_format": "wav", "voice": "nobody"}')
-    refused = console.refusal(*asked, "--token", TOKEN, "--request", tmp_path / "request.json")
+    file = tmp_path / "request.json"
+    file.write_text('{"response_format": "wav", "voice": "nobody"}')
+    refused = console.refusal(*asked, "--token", TOKEN, "--request", file)
     assert "There is no voice 'nobody'" in refused, "fields of a file are sent"
-    (tmp_path / "request.json").write_text("[]")
-    assert "one JSON object" in console.refusal(*asked, "--request", tmp_path / "request.json")
+    file.write_text("[]")
+    assert "one JSON object" in console.refusal(*asked, "--request", file)
     assert "none.json cannot be read: No such file" in console.refusal(*asked, "--request", tmp_path / "none.json")
     for field, instead in (("input=Milk.", "--text-file"), ("seed=3", "--seeds")):
         assert f"differs from request to request; give it by {instead}" in console.refusal(*asked, "--field", field)
@@ -246,8 +248,7 @@ def test_a_study_asks_a_server_and_its_replies_are_takes(
 def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
     def heard(where: str, seed: int) -> bytes:
         body = json.dumps({"input": TEXT, "voice": "bella", "seed": seed, "response_format": "pcm"}).encode()
-        asked = urllib.request.Request(f"http://{where}/v1/audio/speech", body, {"Authorization": f"Bearer {TOKEN}"})
-        return urllib.request.urlopen(asked).read()
+        return ask(where, body).read()
 
     with serving("--batch", "4") as together, ThreadPoolExecutor(4) as pool:
         alone = [heard(address, seed) for seed in range(4)]

@@ -24,7 +24,6 @@ from paretone.session.executor import RunningJob
 from paretone.session.jobs import StudyObserver
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting
-from paretone.setting.take import Take
 from paretone.speaking import synthesise
 from paretone.techniques.ditreducio.record import Trial
 from tests.engine import small_speech, speaking
@@ -232,28 +231,19 @@ def test_an_error_keeps_what_was_finished_before(tmp_path: Path) -> None:
     assert part.notes[-1] == "Failed after 3 of 5 passages: The disk melted."
 
 
-def _cancelled_take(engine: EngineThread, recorder: Recorder) -> Take:
-    heard = 0
-
+def test_a_cancelled_synthesis_is_a_take_of_what_was_finished_which_is_compared_with_nothing(
+    engine: EngineThread, recorder: Recorder, tmp_path: Path
+) -> None:
     def react(event: object) -> None:
-        nonlocal heard
-        heard += isinstance(event, AudioReady)
-        if heard == 2:
+        if isinstance(event, AudioReady) and len(recorder.of(2, AudioReady)) == 2:
             engine.cancel(2)
 
     recorder.react = react
     engine.submit(synthesis(2, text=TEXT))
     assert isinstance(recorder.end_of(2), JobCancelled)
     (ready,) = recorder.of(2, TakeReady)
-    return ready.take
-
-
-def test_a_cancelled_synthesis_is_a_take_of_what_was_finished_which_is_compared_with_nothing(
-    engine: EngineThread, recorder: Recorder, tmp_path: Path
-) -> None:
-    take = _cancelled_take(engine, recorder)
-    assert take.unfinished == "cancelled after 2 of 5 passages"
-    assert take.text == TEXT
+    take = ready.take
+    assert (take.text, take.unfinished) == (TEXT, "cancelled after 2 of 5 passages")
     pieces = [event.samples for event in recorder.of(2, AudioReady)]
     assert np.array_equal(np.concatenate(pieces), take.samples), "all that was heard"
     with Library(tmp_path) as library:
@@ -279,12 +269,10 @@ def test_cancelling_at_the_very_end_gives_the_whole_take(engine: EngineThread, r
 def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThread, recorder: Recorder) -> None:
     recorder.finish(engine, TimeAgain(2, "One. Two.", VOICE, setting(), take="a take", times=3))
     (timed,) = recorder.of(2, TimedAgain)
-    assert timed.take == "a take"
-    assert len(timed.runs) == 3
+    assert timed.take == "a take" and len(timed.runs) == 3
     assert all(one.seconds > 0 and one.audio_seconds == timed.runs[0].audio_seconds for one in timed.runs)
     progress = recorder.of(2, Progress)
     assert (progress[-1].done, progress[-1].total) == (300, 300)
     assert [one.done for one in progress] == sorted(one.done for one in progress)
     assert progress[-1].text == "Repeat 3 of 3"
-    assert not recorder.of(2, AudioReady)
-    assert not recorder.of(2, TakeReady)
+    assert not recorder.of(2, AudioReady) and not recorder.of(2, TakeReady)

@@ -29,9 +29,7 @@ from tests.workload import workload
 def test_the_engine_announces_itself_and_its_model(engine: EngineThread, recorder: Recorder) -> None:
     ready = recorder.wait_for_kind(events.EngineReady)
     assert recorder.events[0] == events.EngineStatus(0, "Loading PyTorch…")
-    assert ready.device in ready.devices
-    assert ready.devices[-1] == "cpu"
-    assert "torch 2" in ready.machine
+    assert ready.device in ready.devices and ready.devices[-1] == "cpu" and "torch 2" in ready.machine
     loaded(engine, recorder)
     assert [type(event) for event in recorder.of(1)] == [events.EngineStatus, events.ModelLoaded, events.JobFinished]
     model = recorder.of(1, events.ModelLoaded)[0]
@@ -44,10 +42,9 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     posted = recorder.of(2)
     steps = [(event.chunk, event.step) for event in posted if isinstance(event, events.Telemetry)]
     assert list(dict.fromkeys(steps)) == [(chunk, step) for chunk in range(3) for step in range(5)]
-    assert [event.done for event in posted if isinstance(event, events.Progress)] == list(range(1, 16))
-    assert {event.total for event in posted if isinstance(event, events.Progress)} == {15}
-    assert [event.text for event in posted if isinstance(event, events.Progress)][6] == "Chunk 2 of 3, step 2 of 5"
-    pieces = [event for event in posted if isinstance(event, events.AudioReady)]
+    progress, pieces = recorder.of(2, events.Progress), recorder.of(2, events.AudioReady)
+    assert [(one.done, one.total) for one in progress] == [(done, 15) for done in range(1, 16)]
+    assert progress[6].text == "Chunk 2 of 3, step 2 of 5"
     first = posted.index(pieces[0])
     assert sum(isinstance(event, events.Progress) for event in posted[:first]) == 5, "the first piece plays after one"
     before = [event for event in posted[:first] if isinstance(event, events.Telemetry) and event.audio_seconds == 0]
@@ -55,8 +52,7 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     chunk_seconds = 12 * HOP / SAMPLE_RATE
     shown = [event.elapsed_seconds / event.real_time_factor for event in before]
     assert shown == pytest.approx([chunk_seconds * done / 5 for done in range(1, 6)], rel=1e-6)
-    last = [event for event in posted if isinstance(event, events.Telemetry)][-1]
-    assert last.first_audio_seconds is not None
+    last = recorder.of(2, events.Telemetry)[-1]
     assert last.real_time_factor == pytest.approx(last.elapsed_seconds / last.audio_seconds)
     assert last.memory_bytes > 0
     ready = posted[-2]
@@ -65,20 +61,14 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     np.testing.assert_array_equal(take.samples, np.concatenate([piece.samples for piece in pieces]))
     assert take.samples.dtype == np.float32
     assert (take.text, take.voice, take.label) == ("One. Two. Three.", "noise", "mine")
-    assert take.measurements.largest_gap_seconds > 0
-    assert take.measurements.pause_seconds is not None
-    assert take.setting == setting(steps=5)
-    assert len(take.id) == 32
-    assert take.created.endswith("+00:00")
-    assert "torch" in take.machine
-    assert take.notes == ("Read by the test.",)
+    assert (take.setting, take.notes) == (setting(steps=5), ("Read by the test.",))
+    assert len(take.id) == 32 and take.created.endswith("+00:00") and "torch" in take.machine
     measured = take.measurements
+    assert measured.largest_gap_seconds > 0 and measured.pause_seconds is not None
     assert measured.device == recorder.of(1, events.ModelLoaded)[0].info.device
-    assert 0 < measured.first_audio_seconds < measured.seconds
-    assert measured.first_audio_seconds == last.first_audio_seconds
+    assert 0 < last.first_audio_seconds == measured.first_audio_seconds < measured.seconds
     assert measured.peak_memory_bytes >= last.memory_bytes
-    assert last.audio_seconds == pytest.approx(take.seconds)
-    assert measured.audio_seconds == take.seconds
+    assert last.audio_seconds == pytest.approx(take.seconds) and measured.audio_seconds == take.seconds
     assert ready.operations.layers == small_speech.LAYERS
 
 
@@ -92,10 +82,8 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
     assert known == [small_speech.LAYERS * step for step in range(1, 5)], "snapshots, not one array that changes"
     done = [event.done for event in recorder.of(2, events.Progress)]
     assert done == sorted(done)
-    assert ready.record.machine
-    assert ready.record.created.endswith("+00:00")
-    assert ready.operations.branches == 2
-    assert ready.seconds > 0
+    assert ready.record.machine and ready.record.created.endswith("+00:00")
+    assert ready.operations.branches == 2 and ready.seconds > 0
 
 
 def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None:

@@ -37,9 +37,7 @@ def kinds(base: type[Command] = Command) -> set[type[Command]]:
     return {one for kind in base.__subclasses__() for one in kinds(kind)} or {base}
 
 
-COMMANDS = sorted(
-    (one for one in kinds() - AT_ONCE if one.__module__.startswith("paretone.")), key=lambda one: one.__name__
-)
+COMMANDS = sorted((one for one in kinds() - AT_ONCE if one.__module__.startswith("paretone.")), key=str)
 
 
 @pytest.mark.parametrize("kind", COMMANDS, ids=lambda kind: kind.__name__)
@@ -125,8 +123,7 @@ def test_failure_says_what_to_do_and_the_engine_goes_on(
 def test_only_an_unforeseen_error_leaves_its_traceback(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(LoadModel(1, "small", variant="strange"))
     failed = recorder.end_of(1)
-    assert "Traceback" in failed.details
-    assert "an error that nobody foresaw" in failed.details
+    assert "Traceback" in failed.details and "an error that nobody foresaw" in failed.details
     engine.submit(synthesis(2))
     foreseen = recorder.end_of(2)
     assert "No model is loaded" in foreseen.sentence and foreseen.details == ""
@@ -140,8 +137,7 @@ def test_not_a_number_is_not_played(engine: EngineThread, recorder: Recorder, va
     engine.submit(LoadModel(1, "small", variant=variant))
     engine.submit(command)
     failed = recorder.end_of(2)
-    assert isinstance(failed, JobFailed)
-    assert failed.details == ""
+    assert isinstance(failed, JobFailed) and failed.details == ""
     assert "precision" in failed.sentence or "invalid numbers (NaN) for piece 1" in failed.sentence
     assert not recorder.of(2, AudioReady), "noise must not be played"
 

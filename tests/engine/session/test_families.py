@@ -113,10 +113,8 @@ def test_tokens_are_told(language: Small) -> None:
 
 def test_the_grid_is_told_block_by_block_and_kept(masked: Small, tmp_path: Path) -> None:
     take = masked.spoken(3, small_release.LONG, masked.streamed)
-    canvases = [
-        one.trace.demasking.passages[0] for one in masked.recorder.of(3, events.AudioReady) if one.trace is not None
-    ]
-    trace = take.trace.demasking
+    pieces, trace = masked.recorder.of(3, events.AudioReady), take.trace.demasking
+    canvases = [one.trace.demasking.passages[0] for one in pieces if one.trace is not None]
     finished = trace.passages
     first = [int((one.order >= 0).sum()) for one in canvases[: len(finished[0].blocks)]]
     assert first == sorted(set(first)) and first[0] < finished[0].order.size, "each block fills in more of it"

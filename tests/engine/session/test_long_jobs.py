@@ -57,9 +57,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_study_reports_every_take_and_is_kept_next_to_its_file(
-    study_engine: EngineThread, recorder: Recorder, file: Path
-) -> None:
+def test_a_study_reports_every_take_and_is_kept(study_engine: EngineThread, recorder: Recorder, file: Path) -> None:
     recorder.finish(study_engine, RunStudy(1, str(file), ""))
     folder = str(file.with_suffix(".study"))
     assert recorder.of(1, events.StudyBegun) == [events.StudyBegun(1, folder, "Small")]
@@ -107,8 +105,7 @@ def test_training_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pat
 
     bare.submit(command(1, weight=1.0))
     failure = recorder.end_of(1)
-    assert isinstance(failure, events.JobFailed)
-    assert "between 0 and 1" in failure.sentence
+    assert isinstance(failure, events.JobFailed) and "between 0 and 1" in failure.sentence
     assert failure.details == ""
     bare.submit(command(2, steps=100_000))
     recorder.wait_for(lambda event: is_of(event, TrainingProgress) and event.job == 2 and event.report.step == 2)
@@ -121,14 +118,11 @@ def test_training_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pat
     assert done.steps == reached + 3
     assert recorder.of(3, events.Prepared)[0].technique == "guidance_free"
     assert done.figures == Values(weight=0.5, equivalent_guidance=1.0, method="model-guidance")
-    assert "guidance 1.00" in done.summary
-    assert Path(done.checkpoint).is_file()
+    assert "guidance 1.00" in done.summary and Path(done.checkpoint).is_file()
     told = recorder.reports(3, TrainingProgress)
     steps = [event for event in told if event.losses]
-    assert [event.step for event in steps][-1] == reached + 3
-    assert steps[-1].share == 1.0
-    assert told[-1].validation == done.validation
-    assert "gap" in done.validation
+    assert (steps[-1].step, steps[-1].share) == (reached + 3, 1.0)
+    assert told[-1].validation == done.validation and "gap" in done.validation
     assert pickle.loads(pickle.dumps(told[-1])) == told[-1]
     assert recorder.of(2, events.Progress)[-1].text == "Preparing speech"
 

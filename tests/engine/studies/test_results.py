@@ -80,8 +80,7 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
     for place, one in enumerate(found.settings):
         rtf = one.figures["real_time_factor"]
         # The third round took twice as long; a median does not mind.
-        assert rtf.value == pytest.approx(2.0 / (place + 1) * 1.1)
-        assert (rtf.n, rtf.clusters) == (18, 3)
+        assert rtf.value == pytest.approx(2.0 / (place + 1) * 1.1) and (rtf.n, rtf.clusters) == (18, 3)
         assert one.figures["backbone_time_factor"].value == pytest.approx(rtf.value / 2)
         base = 1.0 / (place + 1)
         runs = [base * (1 + 0.1 * sentence) * (1 + (turn == 2)) for sentence in range(3) for turn in range(3)] * 2
@@ -92,8 +91,7 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
         assert rtf.high == pytest.approx(2.0 / (place + 1) * 1.2)
         assert one.figures["speed_up"].value == pytest.approx(place + 1)
         words = one.figures["word_error_rate"]
-        assert words.value == pytest.approx(place / 15)
-        assert (words.n, words.clusters) == (6, 3)
+        assert words.value == pytest.approx(place / 15) and (words.n, words.clusters) == (6, 3)
         assert words.low == 0.0
         assert words.high == pytest.approx(place / 5, abs=place / 15 + 1e-9)
     distances = [one.figures["log_mel_distance"].value for one in found.settings]
@@ -108,8 +106,7 @@ def test_figures_are_what_their_definitions_say(folder: Path) -> None:
 def test_other_machines_are_not_compared_with(folder: Path) -> None:
     sql(folder, f"UPDATE takes SET machine = 'another' WHERE {OF_THE_SECOND}")
     found = read(folder)
-    assert "speed_up" not in found.settings[1].figures
-    assert "real_time_factor" in found.settings[1].figures
+    assert "speed_up" not in found.settings[1].figures and "real_time_factor" in found.settings[1].figures
     assert len(found.machines) == 2
 
 
@@ -158,8 +155,7 @@ def test_the_front_and_who_is_heard(folder: Path) -> None:
 def test_a_single_sentence_is_resampled_over_its_seeds(tmp_path: Path) -> None:
     finished(tmp_path, study(sentences=["One sentence."], seeds=[0, 1, 2]))
     figure = read(tmp_path).settings[1].figures["log_mel_distance"]
-    assert (figure.n, figure.clusters) == (3, 3)
-    assert figure.low < figure.value < figure.high
+    assert (figure.n, figure.clusters) == (3, 3) and figure.low < figure.value < figure.high
     assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", figure_text(figure))
 
 
@@ -228,8 +224,7 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
         assert (diversity.n, diversity.clusters) == (6, 3)
         assert one.figures["pitch_range"].value == pytest.approx(0.2)
     assert {"pitch_range", "diversity"} <= {one.name for one in found.metrics}
-    assert "Diversity" in to_latex(found)
-    assert "Diversity against Speed-up" in to_html(found)
+    assert "Diversity" in to_latex(found) and "Diversity against Speed-up" in to_html(found)
     assert found.front(("speed_up", "diversity")) == {found.settings[-1].key}
 
 

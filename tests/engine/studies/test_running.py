@@ -58,10 +58,8 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     kept = takes[cell]
     assert np.array_equal(soundfile.read(tmp_path / "s" / "audio" / f"{kept.take}.wav")[0], alone[0].samples)
     assert kept.log_mel_distance == pytest.approx(log_mel_distance(alone[1].trace.mel, alone[0].trace.mel))
-    assert kept.metrics.mel_cepstral_distortion > 0
-    assert kept.metrics.silence is not None
-    assert kept.measurements.ops_ratio == pytest.approx(0.5)
-    assert kept.measurements.peak_memory_bytes > 0
+    assert kept.metrics.mel_cepstral_distortion > 0 and kept.metrics.silence is not None
+    assert kept.measurements.ops_ratio == pytest.approx(0.5) and kept.measurements.peak_memory_bytes > 0
     assert kept.clock_seconds > 0
     assert "Read by the test." in kept.notes
     # A later round measures speed only: its sound is that of the first.
@@ -99,8 +97,7 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
     follower = Follower()
     assert finished(tmp_path / "s", chosen, follower) == FINISHED
     # The second threshold cuts what was measured for the first.
-    assert follower.shares == sorted(follower.shares)
-    assert 0.5 < follower.shares[-1] <= 1
+    assert follower.shares == sorted(follower.shares) and 0.5 < follower.shares[-1] <= 1
     with Store(tmp_path / "s") as store:
         tables = store.artefacts()
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
@@ -120,12 +117,10 @@ def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path)
     before = takes_in(tmp_path / "s")
     assert len(before) == 4
     again, third = Follower(), Follower()
-    assert finished(tmp_path / "s", follower=again) == FINISHED
-    assert len(again.takes) == 5
+    assert finished(tmp_path / "s", follower=again) == FINISHED and len(again.takes) == 5
     assert again.advances[0][:2] == (5, 9)
     assert set(before) < set(takes_in(tmp_path / "s"))
-    assert finished(tmp_path / "s", follower=third) == FINISHED
-    assert third.takes == []
+    assert finished(tmp_path / "s", follower=third) == FINISHED and third.takes == []
 
 
 def test_a_take_whose_audio_was_lost_or_cut_short_is_made_again(tmp_path: Path) -> None:
@@ -163,8 +158,7 @@ def test_a_setting_that_cannot_be_run_is_left_out_and_says_why(tmp_path: Path) -
     assert finished(tmp_path / "s", study(grid={"guidance_free.used": ["on"], "steps.steps": ["off", 2]})) == FINISHED
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [3, 0, 0]
-    assert "CFG-free weights" in found.settings[1].problem
-    assert found.settings[0].problem == ""
+    assert "CFG-free weights" in found.settings[1].problem and found.settings[0].problem == ""
 
 
 def test_settings_have_their_names_and_name_their_weights(tmp_path: Path) -> None:
@@ -197,15 +191,13 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("paretone.studies.execution.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
-    assert [one.finished for one in found.settings] == [2, 2, 2]
-    assert found.failures == ("The judge sleeps.",)
+    assert [one.finished for one in found.settings] == [2, 2, 2] and found.failures == ("The judge sleeps.",)
     assert {one.cell.setting for one in found.failed} == {one.key for one in found.settings}
     assert found.no_reference == "Nobody spoke."
     assert found.settings[1].figures["word_error_rate"].value == pytest.approx(0.5)
     monkeypatch.setattr(Deaf, "hear", lambda *rest: Verdict("words", {"edits": 0.0, "words": 2.0}))
     again = Follower()
-    assert finished(tmp_path / "s", chosen, again) == FINISHED
-    assert len(again.takes) == 3
+    assert finished(tmp_path / "s", chosen, again) == FINISHED and len(again.takes) == 3
     assert read(tmp_path / "s").failures == ()
     # References are tried again, too; one that the judge cannot hear is no reason to stop.
     monkeypatch.setattr("paretone.studies.execution.reference_speech", lambda *said: (np.zeros(100), 24_000))
@@ -224,8 +216,7 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
         patched.setattr("paretone.techniques.ditreducio.preparation.calibrate_model", broken)
         assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
-    assert [one.finished for one in found] == [3, 0]
-    assert "no luck today" in found[1].problem
+    assert [one.finished for one in found] == [3, 0] and "no luck today" in found[1].problem
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [(one.finished, one.problem) for one in found] == [(3, ""), (3, "")]
@@ -387,8 +378,7 @@ def test_a_dead_workers_task_goes_to_another_until_too_many_have_died_with_it() 
             assert one.next("b") == task
     assert given_up == task
     assert len(all_tasks(one)) == 8
-    assert one.progress == (9, 9)
-    assert one.lost("nobody") is None
+    assert one.progress == (9, 9) and one.lost("nobody") is None
 
 
 def test_a_setting_that_cannot_be_run_is_taken_out() -> None:

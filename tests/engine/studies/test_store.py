@@ -102,8 +102,7 @@ def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
     finished(tmp_path, study(grid={"steps.steps": [2, 3, 5]}, title="Larger"), follower)
     assert len(follower.takes) == 3
     found = read(tmp_path)
-    assert found.title == "Larger"
-    assert len(found.settings) == 4
+    assert found.title == "Larger" and len(found.settings) == 4
     with Store(tmp_path) as store, pytest.raises(StudyError, match="is for the model 'f5-mini', not 'megatts3-mini'"):
         store.begin(study(model="megatts3-mini", options=None))
 
@@ -131,14 +130,12 @@ def test_a_damaged_study_is_opened_for_reading_and_can_be_set_aside(tmp_path: Pa
     sql(tmp_path, "CREATE INDEX takes_by_text ON takes (text)")
     spoil_database(tmp_path / DATABASE, "takes_by_text")
     with Store(tmp_path) as damaged:
-        assert damaged.damage
-        assert len(damaged.takes()) == 24
+        assert damaged.damage and len(damaged.takes()) == 24
         with pytest.raises(StudyError, match="can only be read because it is damaged"):
             damaged.begin(study())
     assert read(tmp_path).damage
     backup = Store.set_aside(tmp_path)
-    assert len(list((backup / "audio").iterdir())) == 24
-    assert len(read(backup).settings) == 3
+    assert len(list((backup / "audio").iterdir())) == 24 and len(read(backup).settings) == 3
     with Store(tmp_path) as fresh:
         assert fresh.takes() == ()
 
@@ -168,9 +165,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("notes", "[1]"),
     ],
 )
-def test_values_of_another_type_are_damage(
-    told: Path, tmp_path: Path, column: str, value: object, console: Console
-) -> None:
+def test_other_types_are_damage(told: Path, tmp_path: Path, column: str, value: object, console: Console) -> None:
     folder = Path(shutil.copytree(told, tmp_path / "s"))
     with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
         direct.execute("PRAGMA ignore_check_constraints = ON")
@@ -323,9 +318,7 @@ def test_another_recording_is_found(file: Path, checked: Callable, console: Cons
         ("settings SET setting = replace(setting, ?, '\"steps\":5')", '"steps":4', "Records", "has the fingerprint"),
     ],
 )
-def test_changed_results_are_named(
-    file: Path, checked: Callable, change: str, value: object, title: str, said: str
-) -> None:
+def test_changes_are_named(file: Path, checked: Callable, change: str, value: object, title: str, said: str) -> None:
     in_the_file(file, f"UPDATE {change}", value)
     found = checked()[title]
     assert not found.agrees and said in found.detail

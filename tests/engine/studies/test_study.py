@@ -69,14 +69,12 @@ def test_a_recording_of_the_users_own(tmp_path: Path) -> None:
     mine = {"audio": "me.wav", "transcript": "It is me."}
     data = {"voices": [mine], "sentences": ["One."], "grid": {"steps.steps": [4]}}
     (spoken,) = parse(data, root=tmp_path).utterances
-    assert re.fullmatch("own:me.wav:[0-9a-f]{16}", spoken.voice.id)
-    assert spoken.voice.transcript == "It is me."
+    assert re.fullmatch("own:me.wav:[0-9a-f]{16}", spoken.voice.id) and spoken.voice.transcript == "It is me."
 
 
 def test_spade_is_measured_by_leaving_layers_out() -> None:
     found = parse({"model": "lm-mini", "sentences": ["One."], "leave_one_layer_out": True, "layers": 12})
-    assert len(found.candidates) == 13
-    assert found.candidates[4].name == "without layer 3"
+    assert len(found.candidates) == 13 and found.candidates[4].name == "without layer 3"
     assert found.candidates[4].setting.technique("spade").knobs["layers"] == "0,1,2,4,5,6,7,8,9,10,11"
 
 
@@ -99,8 +97,7 @@ def test_a_search_is_read() -> None:
     words, similarity = found.search.constraints
     assert words.excess(0.05, 0.03) == pytest.approx(0.01)
     assert words.excess(0.04, 0.03) == pytest.approx(0.0)
-    assert similarity.excess(0.57, 0.60) == pytest.approx(0.01)
-    assert similarity.excess(0.59, 0.60) < 0
+    assert similarity.excess(0.57, 0.60) == pytest.approx(0.01) and similarity.excess(0.59, 0.60) < 0
     for said in ("lowest RTF and the lowest Log-mel", "rate is at most 0.01 above", "SIM-o is at least 0.02 below"):
         assert said in found.search.words
     assert found.takes == 13 * 3

@@ -87,8 +87,7 @@ def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> li
 
 def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     assert retained_layers(24, 2, 6) == (0, 1, 18, 19, 20, 21, 22, 23)
-    assert retained_layers(3, 2, 6) == (0, 1, 2)
-    assert retained_layers(12, 2, 0) == (0, 1)
+    assert retained_layers(3, 2, 6) == (0, 1, 2) and retained_layers(12, 2, 0) == (0, 1)
     recipe = draft_recipe(teacher, data)
     before = {name: value.clone() for name, value in recipe.model.state_dict().items()}
     validated = recipe.validate()
@@ -96,8 +95,7 @@ def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTe
     changed = {name for name, value in recipe.model.state_dict().items() if not torch.equal(value, before[name])}
     assert {name.split(".")[2] for name in changed if "layers" in name} == {"0"}
     assert {name for name in changed if "layers" not in name} == {"head.weight"}
-    assert recipe.validate()["acceptance"] > validated["acceptance"]
-    assert 0 < validated["acceptance"] < 1
+    assert recipe.validate()["acceptance"] > validated["acceptance"] and 0 < validated["acceptance"] < 1
 
 
 def test_a_drafts_file_has_trained_layers_by_their_number(teacher: LmMiniTeacher, data: TokenData, root: Path) -> None:
@@ -229,8 +227,7 @@ def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) 
     draft = Draft(DraftOptions(positions=300, lower=1, upper=1))
     trained = job(root, tmp_path / "work", draft, export=str(root)).run(follower)
     assert trained.checkpoint == str(root / DRAFTS / "draft-2.safetensors")
-    assert trained.figures["retained"] == "0,2"
-    assert "2 layers (0, 2)" in trained.summary
+    assert trained.figures["retained"] == "0,2" and "2 layers (0, 2)" in trained.summary
     assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
     assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
     assert load(root).info.drafts[0].path == trained.checkpoint
@@ -290,8 +287,7 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp
     assert torch.load(tmp_path / "work" / CHECKPOINT, weights_only=True)["step"] == 2
     assert not (tmp_path / "out").exists()
     trained = replace(task, request=replace(task.request, resume=True)).run()
-    assert trained.steps == 4
-    assert Path(trained.checkpoint).is_file()
+    assert trained.steps == 4 and Path(trained.checkpoint).is_file()
 
 
 def test_stages_are_kept_next_to_the_result(root: Path, tmp_path: Path) -> None:

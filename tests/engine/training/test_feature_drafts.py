@@ -154,9 +154,7 @@ def test_with_other_products_it_still_reads_the_target() -> None:
     assert torch.equal(draft.draft(states, embedded, draft.cache(5), places, 2)[1], expected[1])
 
 
-def test_the_command_trains_one_which_other_checkpoints_do_not_take(
-    root: Path, tmp_path: Path, console: Console
-) -> None:
+def test_the_command_trains_one_which_other_models_do_not_take(root: Path, tmp_path: Path, console: Console) -> None:
     work = tmp_path / "work"
     place = ["--folder", str(root), "--work", str(work), "--export", str(root), "--device", "cpu", "--threads", "1"]
     more = f"--features --positions 300 --sentences {SENTENCES} --steps 2 --json".split()

@@ -25,6 +25,7 @@ from paretone.training.requests import FineTuningRequest
 from paretone.training.runs import with_validation
 from paretone.training.sentences import normalised_words, runs, training_sentences
 from paretone.training.spoken_tokens import VOCABULARY
+from tests.engine.training.learning import Recorder
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -62,16 +63,14 @@ def test_f5_lists_of_audio_and_text(folder: Path, head: str):
 
 def test_columns_in_any_order(folder: Path):
     rows = read_manifest(_manifest(folder, _rows('4.wav,"One, two."\n', "\n", "5.wav,Six.\n")))
-    assert [row.line for row in rows] == [2, 3, 4, 5, 6, 8]
-    assert rows[4].text == "One, two."
+    assert [row.line for row in rows] == [2, 3, 4, 5, 6, 8] and rows[4].text == "One, two."
     assert rows[0].audio == folder / "0.wav"
     assert [row.held_out for row in rows] == [True, False, False, True, False, False]
     lines = ["set,phones,voice,text,audio"]
     lines += [f"{('train', 'validation')[n % 2]},pau:0.1 aa:0.3 pau:0.5,me,Ah.,{n}.wav" for n in range(6)]
     rows = read_manifest(_manifest(folder, "\ufeff" + "\n".join(lines)))
     assert rows[0].phones == (("pau", 0.0, 0.1), ("aa", 0.1, 0.3), ("pau", 0.3, 0.5))
-    assert {row.voice for row in rows} == {"me"}
-    assert [row.held_out for row in rows] == [False, True] * 3
+    assert {row.voice for row in rows} == {"me"} and [row.held_out for row in rows] == [False, True] * 3
 
 
 def test_every_line_at_fault_is_named_with_what_is_wrong(folder: Path):
@@ -131,12 +130,12 @@ def test_an_evaluation_set_takes_the_place_of_what_is_held_out(folder: Path, tmp
     seed_tts.write_text("a|Said.|4.wav|To say.|5.wav\nb|Said.|5.wav|Not recorded.\n", encoding="utf-8")
     asked = FineTuningRequest(model="f5-mini", work=str(tmp_path / "work"), manifest=str(manifest))
     assert with_validation(asked, Observer()) is asked
-    told = Told()
+    told = Recorder()
     chosen = with_validation(replace(asked, validation=str(seed_tts)), told)
     rows = read_manifest(Path(chosen.manifest))
     assert [row.text for row in rows if not row.held_out] == ["Zero.", "One.", "No."]
     assert [(row.text, row.audio, row.voice) for row in rows if row.held_out] == [("To say.", folder / "5.wav", "4")]
-    assert "2 lines" in told.said and "SHA-256" in told.said
+    assert "2 lines" in "".join(told.lines) and "SHA-256" in "".join(told.lines)
     resumed = replace(asked, validation=str(seed_tts), resume=True)
     assert with_validation(resumed, told) == replace(chosen, resume=True)
     with pytest.raises(TrainingError, match="was validated on, other recordings"):
@@ -149,13 +148,6 @@ def test_an_evaluation_set_takes_the_place_of_what_is_held_out(folder: Path, tmp
         with_validation(replace(asked, validation=str(seed_tts)), told)
     with pytest.raises(TrainingError, match="0 utterances to train on and 1 to validate on"):
         require_both((), (rows[-1],))
-
-
-class Told(Observer):
-    said = ""
-
-    def status(self, text: str) -> None:
-        self.said += text
 
 
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path: Path):
@@ -189,8 +181,7 @@ def test_prepared_speech_is_what_the_corpus_holds(tmp_path: Path, manifest: Path
     corpus = toy_corpus()
     assert (len(examples.training), len(examples.held_out)) == (len(corpus.training), len(corpus.held_out))
     for example, clip in zip(examples.training, corpus.training, strict=True):
-        assert example.voice == clip.voice
-        assert example.frames == clip.frames
+        assert example.voice == clip.voice and example.frames == clip.frames
         np.testing.assert_allclose(example.mel.astype(np.float32), clip.mel.astype(np.float32), atol=2e-2)
         np.testing.assert_array_equal(example.ids, labels(clip.phones, clip.frames, VOCABULARY))
 
@@ -248,8 +239,7 @@ def test_what_a_model_cannot_read_is_listed_with_its_lines(manifest: Path, phone
     with pytest.raises(TrainingError) as refusal:
         check_rows(manifest, rows, phones)
     lines = str(refusal.value).splitlines()[1:]
-    assert [line.split(":")[0].strip() for line in lines] == ["line 3", "line 4"]
-    assert "'xx'" in lines[0]
+    assert [line.split(":")[0].strip() for line in lines] == ["line 3", "line 4"] and "'xx'" in lines[0]
 
 
 def test_recordings_that_turn_out_unusable_are_listed(tmp_path: Path, manifest: Path, phones: PhoneReader):

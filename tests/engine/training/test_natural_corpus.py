@@ -40,8 +40,7 @@ def test_what_is_no_corpus_is_said_without_waiting(tmp_path: Path):
 
 def test_voices_are_drawn_once_and_deliveries_for_every_utterance():
     utterances = planned(FEW)
-    assert utterances == planned(FEW)
-    assert len(utterances) == FEW.utterances == 14
+    assert utterances == planned(FEW) and len(utterances) == FEW.utterances == 14
     assert [one.held_out for one in utterances] == [False] * 12 + [True] * 2
     assert len({one.text for one in utterances}) == 14
     first = [one.delivery for one in utterances if one.voice == "v000"]
@@ -81,8 +80,7 @@ def test_what_is_there_is_not_made_again_and_needs_no_teacher(tmp_path: Path):
     assert [one.text for one in made.training] == [one.text for one in opened.training]
     assert opened.source == "hibari-tts"
     clip = opened.training[0]
-    assert clip.mel.dtype == clip.latents.dtype == np.float16
-    assert clip.mel.shape == (clip.frames, 100)
+    assert clip.mel.dtype == clip.latents.dtype == np.float16 and clip.mel.shape == (clip.frames, 100)
     assert clip.phones[-1][2] == pytest.approx(len(clip.latents) * 0.0125)
     assert opened.seconds == pytest.approx(sum(one.frames for one in opened.training) * 256 / 24000)
     make_corpus(tmp_path, FEW, Hummer)

@@ -101,13 +101,6 @@ def teacher_of(release: Release) -> OfficialTeacher:
     return found
 
 
-def train(release: Release, work: Path, companion: Draft | Student, follower: Follower | None = None) -> Path:
-    places = {"folder": release.root, "manifest": release.manifest, "export": release.root.parent / "made" / work.name}
-    given = {name: str(path) for name, path in places.items()}
-    request = CompanionRequest(model=release.model, work=str(work), sentences=0, steps=6, device="cpu", **given)
-    return Path(train_companion(request, companion, follower or Follower(), QUICK).checkpoint)
-
-
 @both
 def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[str], Release], model: str) -> None:
     release = releases(model)
@@ -156,7 +149,10 @@ def test_companions_trained_from_recordings_speak(
     releases: Callable, model: str, companion: Draft | Student, technique: UsedTechnique, kind: str, tmp_path: Path
 ) -> None:
     release, follower = releases(model), Recorder()
-    made = train(release, tmp_path / f"{kind}-{model}", companion, follower)
+    places = {"folder": release.root, "manifest": release.manifest, "export": tmp_path / "made"}
+    given = {name: str(path) for name, path in places.items()}
+    request = CompanionRequest(model=model, work=str(tmp_path / "work"), sentences=0, steps=6, device="cpu", **given)
+    made = Path(train_companion(request, companion, follower, QUICK).checkpoint)
     name = "divergence" if kind == "students" else "acceptance"
     validated = [one.validation[name] for one in follower.seen if one.validation]
     assert len(set(validated)) > 1 and (name == "acceptance" or validated[-1] < validated[0])

@@ -174,8 +174,7 @@ def weights(model: nn.Module) -> torch.Tensor:
 def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None:
     one = learner()
     losses = [learn(one, number) for number in range(1, 80)]
-    assert sum(losses[-10:]) < sum(losses[:10])
-    assert one.steps == 79
+    assert sum(losses[-10:]) < sum(losses[:10]) and one.steps == 79
     apart, moved = (weights(one.average.module) - weights(model) for model in (one.model, shared_network()))
     assert 0 < apart.norm() < moved.norm()
     one = learner()
@@ -183,8 +182,7 @@ def test_the_loss_goes_down_and_one_that_is_not_finite_changes_nothing() -> None
     one.optimisers.start(1.0)
     with pytest.raises(Diverged, match="step 7"):
         one.follow(one.model(torch.full((1, 4), float("nan"))).sum(), 7)
-    assert torch.equal(weights(one.model), before)
-    assert one.steps == 0
+    assert torch.equal(weights(one.model), before) and one.steps == 0
 
 
 # --- Flow matching ----------------------------------------------------------------------------------------------------
@@ -206,10 +204,8 @@ def batch():
 
 
 def test_problems_lie_on_the_straight_path_in_padded_batches(batch):
-    assert batch.lengths.tolist() == [30, 81, 51, 74]
-    assert batch.joins.tolist() == [0, 37, 0, 44]
-    assert (batch.ids == -1).sum() == (~batch.mask).sum()
-    assert not batch.mel[~batch.mask].any()
+    assert batch.lengths.tolist() == [30, 81, 51, 74] and batch.joins.tolist() == [0, 37, 0, 44]
+    assert (batch.ids == -1).sum() == (~batch.mask).sum() and not batch.mel[~batch.mask].any()
     for seed in range(20):
         problem = draw_problem(batch, FlowMatchingOptions(), _generator(seed))
         times = problem.times[:, None, None]

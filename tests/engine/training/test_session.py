@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from paretone.errors import Cancelled, PlainError, TrainingError
 from paretone.models.minis.natural_vocoder import MelReaderConfig
-from paretone.training import session as session_module
+from paretone.training import session as module
 from paretone.training.batches import BatchQueue
 from paretone.training.requests import TrainingProgress
 from paretone.training.runs import log_of, save_with_log
@@ -116,8 +116,7 @@ def test_the_log_begins_with_what_was_trained_and_ends_with_a_validation(tmp_pat
     header, *entries = _log(tmp_path)
     assert header["recipe"] == recipe.name
     assert header["parameters"] == sum(one.numel() for one in recipe.model.parameters())
-    assert "options" in header
-    assert "cpu" in header["machine"]
+    assert "options" in header and "cpu" in header["machine"]
     assert [entry["step"] for entry in entries if "losses" in entry] == [2, 4, 6]
     assert [entry["step"] for entry in entries if "validation" in entry] == [4, 6]
     assert entries[-1]["validation"] == {name: float(f"{value:.5g}") for name, value in recipe.validate().items()}
@@ -143,11 +142,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Pa
     step = recipe.step
 
     def third_diverges(number: int, progress: float) -> dict[str, float]:
-        return (
-            {"loss": session_module.require_finite(float("nan"), "loss", number)}
-            if number == 3
-            else step(number, progress)
-        )
+        return {"loss": module.require_finite(torch.nan, "loss", number)} if number == 3 else step(number, progress)
 
     recipe.step = third_diverges
     with pytest.raises(Diverged, match=r"step 3.*last good checkpoint is kept; resume from it with lower"):
@@ -168,8 +163,7 @@ def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, mon
 
     monkeypatch.setattr(recipe, "step", interrupted_step)
     handler = signal.getsignal(signal.SIGINT)
-    assert session.run() is False
-    assert session.number == 3
+    assert session.run() is False and session.number == 3
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 3
     assert signal.getsignal(signal.SIGINT) is handler
     assert _run(vocoder(), tmp_path, steps=5, resume=True).number == 5
@@ -206,8 +200,7 @@ def test_every_step_and_validation_is_told(tmp_path: Path):
         (5, False, True),
     ]
     assert [one.share for one in told if one.losses] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert told[0].seconds_left is None
-    assert all(one.seconds_left >= 0 for one in told[1:])
+    assert told[0].seconds_left is None and all(one.seconds_left >= 0 for one in told[1:])
     assert told[-1].validation == session.validation
 
 
@@ -234,10 +227,8 @@ def test_of_several_processes_one_writes_and_all_stop_together(tmp_path: Path):
     told: list[object] = []
     session = TrainingSession(vocoder(), tmp_path, Budget(steps=9), INTERVALS, told.append, told.append, Second())
     session.begin(resume=False)
-    assert session.run() is False
-    assert session.number == 3
-    assert told == []
-    assert list(tmp_path.iterdir()) == []
+    assert session.run() is False and session.number == 3
+    assert told == [] and list(tmp_path.iterdir()) == []
 
 
 def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
@@ -250,11 +241,10 @@ def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
 
 def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     now = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(session_module.time, "process_time", lambda: float(next(now)))
+    monkeypatch.setattr(module.time, "process_time", lambda: float(next(now)))
     session = _begun(vocoder(), tmp_path, minutes=1)
     session.run()
-    assert session.number == 6
-    assert session.seconds == 60
+    assert session.number == 6 and session.seconds == 60
     longer = _begun(vocoder(), tmp_path, resume=True, minutes=1.5)
     longer.run()
     assert longer.number == 9

@@ -99,5 +99,4 @@ def test_models_that_the_recipe_cannot_convert_are_refused() -> None:
         ("megatts3-mini", "which is not a model of the recipe"),
     ):
         said = account(TARGET, profile(name))
-        assert isinstance(said, Account)
-        assert reason in said.why_not
+        assert isinstance(said, Account) and reason in said.why_not
