@@ -174,7 +174,7 @@ def test_other_types_are_damage(told: Path, tmp_path: Path, column: str, value: 
         said = console.refusal("study", action, folder, "--results", folder, "--quiet", code=StudyError.exit_code)
         assert "Traceback" not in said
         if action != "run":
-            assert "study.sqlite is damaged (" in said and "study set-aside" in said and said.count("\n") == 1
+            assert "study.sqlite is damaged (" in said and "paretone study set-aside" in said and said.count("\n") == 1
 
 
 def test_what_is_no_number_counts_as_not_measured(told: Path, tmp_path: Path, console: Console) -> None:
