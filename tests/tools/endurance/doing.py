@@ -190,7 +190,7 @@ class Panels:
         built(lab.volume).begin_button.click()
         await until(lambda: lab.trial is not None, window, PATIENCE)
         await asyncio.sleep(10 * _MOMENT)
-        lab.can["abandon"].trigger()
+        lab.can.abandon.trigger()
         await asyncio.sleep(_MOMENT)
 
     async def _dialogs(self) -> None:
