@@ -23,6 +23,7 @@ from paretone_app.numbers import counted
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import MANY
+from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.editing import Edit
@@ -350,7 +351,7 @@ class ParallelPanel(ShownPanel):
         self._tradeoff = tradeoff
         if tradeoff is not None:
             tradeoff.scene_changed.connect(self.refresh)
-            tradeoff.chosen.connect(lambda point: self.axes.show_current("" if point is None else point.key))
+            tradeoff.chosen.connect(self._show_current)
             self.refresh()
 
     def refresh(self) -> None:
@@ -368,6 +369,9 @@ class ParallelPanel(ShownPanel):
         self._colours = colours
         self.axes.set_colours(colours)
         self.refresh()
+
+    def _show_current(self, current: Point | None) -> None:
+        self.axes.show_current("" if current is None else current.key)
 
     def _brush(self, ranges: tuple[Range, ...]) -> None:
         if self._tradeoff is None or ranges == self._tradeoff.filter.ranges:
