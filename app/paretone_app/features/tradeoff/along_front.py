@@ -351,7 +351,7 @@ class AlongFront(QObject):
         if before != after:
             faster = _slowness(self.row.front[after]) < _slowness(self.row.front[before])
             self._step = Crossing(before, after, faster)
-            self._panel.foot.mark_button.set_text("Now I hear it" if faster else "I no longer hear it")
+            self._panel.foot.show_direction(faster)
 
     def mark(self) -> None:
         """Mark that a difference is heard now, or no longer. Raises :class:`SettingError` before the first step."""

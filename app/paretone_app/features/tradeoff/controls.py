@@ -102,7 +102,8 @@ class TradeoffDetails(QWidget):
     def show_point(
         self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool, reason: Why | None
     ) -> None:
-        """``other`` to compare with; ``reason`` for its position; ``count`` are selected, ``only`` they are shown."""
+        """Show ``point``, its differences from ``other``, and the ``reason`` for its position; ``count`` points are
+        selected, ``only``: no others are shown."""
         self.point = point
         colours = self._colours
         if point is None:
@@ -378,7 +379,8 @@ class TradeoffFoot(QWidget):
         self.slider = build.named(Slider(Qt.Orientation.Horizontal, pageStep=1), "Along the front", tip)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
         self.slider.hide()
-        self.mark_button = ActionButton(can["front_mark"], "Now I hear it")
+        self.mark_button = ActionButton(can["front_mark"])
+        self.show_direction(True)
         self.mark_button.hide()
         self.play_button = ActionButton(can["front_play"])
         left = self.counts, self.everything_button, (self.remarks, 1)
@@ -392,6 +394,9 @@ class TradeoffFoot(QWidget):
         self.remarks.setToolTip("\n".join(sentences))
         self.remarks.setAccessibleName(self.remarks.text())
         set_look(self.remarks, "warning" if cautions else "muted")
+
+    def show_direction(self, faster: bool) -> None:
+        self.mark_button.set_text("Now I hear it" if faster else "I no longer hear it")
 
     def show_place(self, at: int, count: int) -> None:
         """Position of the current point on the front of ``count`` points, from the left; emits no signal."""
