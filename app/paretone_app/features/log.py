@@ -101,7 +101,8 @@ class LogPanel(QWidget):
     def _append(self, entry: tuple[str, Level, str]) -> None:
         when, level, text = entry
         known, bar = self._colours, self.text.verticalScrollBar()
-        inks = dict(zip(Level, (known.muted, known.text, known.warning, known.danger), strict=True))
+        inks = {Level.DETAIL: known.muted, Level.INFO: known.text}
+        inks |= {Level.WARNING: known.warning, Level.ERROR: known.danger}
         at_end = bar.value() == bar.maximum()
         cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)

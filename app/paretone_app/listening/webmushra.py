@@ -71,14 +71,12 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
 
 def _rating_rows(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> list[tuple]:
     """A row for each rating of a page, or for an opinion."""
-    first, time = (
-        (f"paretone-{trial.method}", trial.session, names[trial.method, trial.item]),
-        trial.around.milliseconds,
-    )
+    first, time = (f"paretone-{trial.method}", trial.session), trial.around.milliseconds
+    name = names[trial.method, trial.item]
     if trial.method in MOS:
-        return [(*first, trial.conditions[trial.order[-1]].title, trial.answer["vote"], time, "")]
+        return [(*first, name, trial.conditions[trial.order[-1]].title, trial.answer["vote"], time, "")]
     stimuli = [REFERENCE, *(_condition_name(one.key, one.title) for one in trial.conditions[1:])]
-    return [(*first, *rated, time, "") for rated in zip(stimuli, trial.answer["ratings"], strict=True)]
+    return [(*first, name, *rated, time, "") for rated in zip(stimuli, trial.answer["ratings"], strict=True)]
 
 
 def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:

@@ -192,11 +192,12 @@ class Docks(QObject):
     @property
     def _fronts(self) -> dict[Region, QDockWidget]:
         """The default front dock of each region."""
-        guests = self._guests
-        firsts = (
-            (one, min(self._in(one), key=lambda dock: dock.objectName() in guests, default=None)) for one in DOCKED
-        )
-        return {region: first for region, first in firsts if first is not None}
+        found, guests = {}, self._guests
+        for region in DOCKED:
+            first = min(self._in(region), key=lambda one: one.objectName() in guests, default=None)
+            if first is not None:
+                found[region] = first
+        return found
 
     @property
     def _guests(self) -> set[str]:

@@ -182,7 +182,9 @@ class VisibleMnemonics(QObject):
             labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
             both: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
             labelled = [one for one in both if not _key(one).isEmpty()]
-            for one in (one for one in labelled if dock not in seen or _key(one) in reserved):
+            for one in labelled:
+                if dock in seen and _key(one) not in reserved:
+                    continue
                 if isinstance(one, QLabel):
                     self._labels.append((one, one.buddy()))
                     one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration omits it.

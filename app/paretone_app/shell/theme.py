@@ -49,8 +49,8 @@ def style_sheet(colours: Colours) -> str:
     scheme = "dark" if colours is DARK else "light"
     size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
     # The done part of a progress bar is halfway to the accent, so that figures stay readable.
-    accent, base = QColor(colours.accent), QColor(colours.base)
-    done = QColor(*((of(accent) + of(base)) // 2 for of in (QColor.red, QColor.green, QColor.blue))).name()
+    pairs = zip(QColor(colours.accent).getRgb()[:3], QColor(colours.base).getRgb()[:3], strict=True)
+    done = QColor(*((one + other) // 2 for one, other in pairs)).name()
     drawings = ("tick", *(f"{name}-{scheme}" for name in ("up", "down", "up-off", "down-off")))
     urls = [f'url("{resource("style", f"{name}.svg").as_posix()}")' for name in drawings]
     tick, up, down, up_off, down_off = urls

@@ -199,8 +199,8 @@ class DemaskingPanel(TakePanel):
             return
         codebooks, frames = passage.codes.shape
         if self.codebooks.count() != codebooks:
-            firsts = [(f"First {first} codebooks", first) for first in range(2, codebooks)]
-            build.offer(self.codebooks, [("All codebooks", 0), ("First codebook", 1), *firsts][:codebooks], 0)
+            firsts = [("First codebook" if one == 1 else f"First {one} codebooks", one) for one in range(1, codebooks)]
+            build.offer(self.codebooks, [("All codebooks", 0), *firsts], 0)
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""

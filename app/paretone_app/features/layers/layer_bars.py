@@ -3,7 +3,6 @@ the checkpoint, from 0. A click, Space or Enter keeps or removes a layer; up and
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter
@@ -158,9 +157,13 @@ class LayerBars(Chart):
                 lane.show(measures[row], across, self._logarithmic, self._retained, cut and (cut[1], words))
         self.set_note("No measurement of this checkpoint yet." if some and not measures else "")
         self.arrange(QRectF(self.rect()))
-        removed = [layer for layer in range(self._layers) if layer not in self._retained]
-        runs = (list(run) for _, run in groupby(enumerate(removed), lambda one: one[1] - one[0]))
-        longest = [layer for _, layer in max(runs, key=len, default=[(0, 0)])]
+        runs: list[list[int]] = [[]]  # Of removed layers.
+        for layer in range(self._layers):
+            if layer in self._retained:
+                runs.append([])
+            else:
+                runs[-1].append(layer)
+        longest = max(runs, key=len) or [0]
         for lane in self.lanes:
             lane.middle = (longest[0] + longest[-1]) / 2
         self.refresh()

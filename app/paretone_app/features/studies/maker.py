@@ -313,10 +313,10 @@ class StudyMaker(QDialog):
         self.selected.setEnabled(same and bool(self._setting.techniques))
         self.selected.setToolTip("" if same else "Setup has another model.")
         for name, one in self._kinds.items():
-            item, possible = entry(self.kind, name), same and one.fields is not None
-            item.setEnabled(possible)
-            item.setToolTip(one.kind.tip if possible else one.kind.missing)
-            if not possible and self.kind.currentData() == name:
+            item, offered = entry(self.kind, name), same and one.fields is not None
+            item.setEnabled(offered)
+            item.setToolTip(one.kind.tip if offered else one.kind.missing)
+            if not offered and self.kind.currentData() == name:
                 self.kind.setCurrentIndex(self.kind.findData(EVERY))
         changed = ", ".join(changed_options(catalogue.entry(self._setting.model), self._setting.options))
         self.options.setEnabled(same and bool(changed))

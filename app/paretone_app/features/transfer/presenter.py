@@ -30,10 +30,10 @@ class TransferPresenter(Presenter):
         waits = partial(services.state.jobs.why_one, Kind.TRANSFER, measuring)
         tip, measure = "Speak each sentence in full and with the table, and measure every skip", self._measure_chosen
         self._measure = add("Measure &transfer", measure, tip, lambda: strategy.why_not_transfer() or waits())
-        on, tip, why_not = self._calibrate_on, "One table for all ticked sentences", strategy.why_not_prepare
-        self._calibrate = add("Cali&brate on these", lambda: on(built(self.transfer).chosen), tip, why_not)
+        tip, calibrate, why_not = "One table for all ticked sentences", self._calibrate_on, strategy.why_not_prepare
+        self._calibrate = add("Cali&brate on these", lambda: calibrate(built(self.transfer).chosen), tip, why_not)
         worst = "Calibrate on the table's own and the &worst sentences"
-        self._calibrate_advised = add(worst, lambda: on(built(self.transfer).advised), why_not=why_not)
+        self._calibrate_advised = add(worst, lambda: calibrate(built(self.transfer).advised), why_not=why_not)
 
     def refresh(self) -> None:
         if self.transfer is not None:
