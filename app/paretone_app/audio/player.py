@@ -72,7 +72,8 @@ _BLOCKS_REMEMBERED = 256
 
 
 class BlockTimes:
-    """When blocks are heard, less a constant latency, of a device that asks for several of them at once."""
+    """When blocks are heard, less a constant latency, of a device that asks for several of them at once: each begins
+    where the last one ended."""
 
     def __init__(self) -> None:
         self._end = 0.0

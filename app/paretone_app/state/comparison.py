@@ -123,7 +123,7 @@ class Comparison(QObject):
         return " and ".join(f"{lane} was {one.unfinished}" for lane, one in takes if one is not None and one.unfinished)
 
     def warning(self, *pair: int) -> str:
-        """Warning if the lanes of ``pair``, by default the compared ones, differ not in techniques alone, or ``""``."""
+        """Warning if the lanes of ``pair`` (default: the compared ones) differ in more than techniques, or in none."""
         pair = pair or (self.reference, self.other)
         one, two = (self.lanes[at] for at in pair)
         if one is None or two is None:

@@ -182,7 +182,7 @@ def keeping_room(one: Built) -> Built:
 
 
 def hold_width(button: QAbstractButton, *texts: str) -> None:
-    """Keep ``button`` wide enough for each of ``texts``. Call it once the style sheet is in force."""
+    """Keep ``button`` wide enough for all ``texts``, so that it moves nothing; once the style sheet is in force."""
     shown = button.text()
     button.ensurePolished()
     for text in texts:

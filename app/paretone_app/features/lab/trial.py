@@ -378,6 +378,7 @@ class TrialPage(SoundPage):
         if ended and button is not None:
             self._was_playing = False
             seconds = len(item.stimuli[self.session.trial.order[button]].samples) / item.rate
+            # A sound that stops this near to its end was heard to the end.
             if self.player.mixer.state.position / self.player.rate >= seconds - 0.03:
                 self.session.heard_whole.add(button)
             self._show()

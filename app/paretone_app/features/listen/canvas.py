@@ -1,4 +1,5 @@
-"""The lanes' canvas: waveforms, spectrograms, pitch and words on one time axis, blitted from tiles drawn once."""
+"""The lanes' canvas: waveforms, spectrograms, pitch and words on one time axis, with one playhead. It blits tiles that
+are drawn once, so that eight lanes scroll at every frame."""
 
 from __future__ import annotations
 

@@ -316,7 +316,8 @@ class _Cards(dict[str, TechniqueCard]):
 
 
 class TechniqueList(QWidget):
-    """Cards of the techniques in use, and *+ Add technique*. An unticked card stays, so that nothing moves."""
+    """The techniques in use, one card each, and *+ Add technique*. A card that is unticked stays until another is
+    added or a model is chosen, so that nothing moves under the pointer."""
 
     problem = Signal(str)
     training_wanted = Signal(str, object)

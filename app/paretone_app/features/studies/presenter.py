@@ -330,7 +330,8 @@ class StudiesPresenter(Presenter):
         self._ask_for_folder(CHECKPOINT_FOLDER, self.set_model_folder, True)
 
     def set_model_folder(self, folder: Path) -> None:
-        """Set the checkpoint's folder in the study's file; a run refuses other weights. Raises :class:`PlainError`."""
+        """Set the checkpoint's folder in the shown study's file. Takes belong to weights, not folders: other weights
+        are refused at the run. Raises :class:`PlainError`."""
         from paretone.studies.definition import with_folder
 
         require(self._why_not_close())

@@ -57,6 +57,7 @@ class TakeCells(CursorCanvas):
         self.playing = ""
         self.cursor_cell: Cell = 0, 0
         self._hovered: Cell | None = None
+        # The mouse has to stay on a cell, so that crossing cells does not play them.
         self._resting = QTimer(self, singleShot=True, interval=120)
         self._resting.timeout.connect(self._rest)
 

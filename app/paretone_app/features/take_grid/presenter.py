@@ -97,7 +97,7 @@ class CellHearing(QObject):
             return  # A listening test started meanwhile.
         if self.heard and deck.sound is not None and deck.sound.detail == take.text:
             if all(one is not sound for one in self._row):
-                others = [one for one in self._row if one is not deck.sound][-12:]
+                others = [one for one in self._row if one is not deck.sound][-12:]  # The most that the player holds.
                 self._row = (*others, deck.sound, sound)
                 deck.exchange_row(self._row, len(self._row) - 2)
             deck.go_in_row(next(place for place, one in enumerate(self._row) if one is sound))

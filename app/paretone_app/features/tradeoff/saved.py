@@ -30,7 +30,7 @@ def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
 
 
 def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
-    """Options, whether the user chose the axes, and the filter. Unreadable values are ignored."""
+    """Options, whether the user chose the axes, and the filter. What is unreadable or of another version is ignored."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -134,7 +134,8 @@ class Pool:
         return (*(one for one in AXES if one.name in known), *varied(own))
 
     def wanted(self, chosen: Filter) -> np.ndarray:
-        """Mask of points that pass the filter; published results are filtered by technique and words only."""
+        """Mask of points that pass the filter. Published results are filtered only by technique and words, since
+        their models and voices differ."""
         mask = np.ones(len(self.points), bool)
         if chosen.source:
             mask &= ~self.own | self._where(lambda one: one.source == chosen.source)
