@@ -50,8 +50,11 @@ class Looping:
         if ends[0] < ends[1]:
             self.put((ends[0], ends[1]))
 
-    def recall(self, part: Part | None = None, last: Part | None = None) -> None:
-        """Restore the loop and last loop of a sound that is back in the player; by default forget both."""
+    def forget(self) -> None:
+        self.recall(None, None)
+
+    def recall(self, part: Part | None, last: Part | None) -> None:
+        """Restore the loop and last loop of a sound that is back in the player."""
         self.put(part)
         self.last = last
 
@@ -351,7 +354,7 @@ class Deck(QObject):
     def _leave_takes(self) -> None:
         if self.loaded:
             self._left, self._loop_left = self.loaded, (self._looping.part, self._looping.last)
-        self._looping.recall()
+        self._looping.forget()
         self._play_wanted = False
         self.loaded, self.row, self._at, self._envelope = (), (), 0, None
 

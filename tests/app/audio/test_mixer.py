@@ -351,7 +351,7 @@ def test_a_part_goes_with_what_it_is_a_part_of(player: Player) -> None:
     looping.fit(2.0)
     assert looping.part is None and looping.last is None
     looping.put((0.5, 1.0))
-    looping.recall()
+    looping.forget()
     assert looping.part is None and looping.last is None and repeated(player) is None
 
 
