@@ -49,8 +49,9 @@ def style_sheet(colours: Colours) -> str:
     scheme = "dark" if colours is DARK else "light"
     size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
     # The done part of a progress bar is halfway to the accent, so that figures stay readable.
-    pairs = zip(QColor(colours.accent).getRgb()[:3], QColor(colours.base).getRgb()[:3], strict=True)
-    done = QColor(*((one + other) // 2 for one, other in pairs)).name()
+    one, other = QColor(colours.accent), QColor(colours.base)
+    sums = one.red() + other.red(), one.green() + other.green(), one.blue() + other.blue()
+    done = QColor(*(each // 2 for each in sums)).name()
     drawings = ("tick", *(f"{name}-{scheme}" for name in ("up", "down", "up-off", "down-off")))
     urls = [f'url("{resource("style", f"{name}.svg").as_posix()}")' for name in drawings]
     tick, up, down, up_off, down_off = urls
