@@ -29,8 +29,7 @@ def _trial(
     """One trial; ``more`` may name its ``listener``, ``text`` and ``conditions``, and whether it is a ``repeat``."""
     item = trials.ItemRecord(more.pop("text", "A sentence."), "anna", 7)
     listener, row = more.pop("listener", "l1"), more.pop("conditions", (BASELINE, FAST))
-    given = session, method, listener, number, planned, item, row, tuple(order), answer, 3, AROUND
-    return TrialRecord(*given, **more)
+    return TrialRecord(session, method, listener, number, planned, item, row, tuple(order), answer, 3, AROUND, **more)
 
 
 def abx_trial(session: str, number: int, x: int = 0, said: int = 0, planned: int = 16, **more: Any) -> TrialRecord:

@@ -17,16 +17,16 @@ from tests.engine.studies.test_curves import figure
 
 def results() -> Results:
     settings = []
-    for place, value in enumerate((4.2, 4.0, 3.5, 2.0)):
-        figures = {"naturalness": figure(value), "speed_up": figure(1.0 + place)}
-        named = f"key{place}", f"Setting {place}", "list", Setting("f5-mini"), "key0", figures
-        settings.append(SettingResult(*named, finished=6))
+    for at, value in enumerate((4.2, 4.0, 3.5, 2.0)):
+        figures = {"naturalness": figure(value), "speed_up": figure(1.0 + at)}
+        one = SettingResult(f"key{at}", f"Setting {at}", "list", Setting("f5-mini"), "key0", figures, finished=6)
+        settings.append(one)
     return Results(Path("nowhere"), "Four", "f5-mini", "0" * 12, "2001-01-01", "", {}, tuple(settings))
 
 
 def heard(values: tuple[float, ...], method: str = "mushra") -> list[ListeningScore]:
-    named = [(f"key{place}", value) for place, value in enumerate(values)]
-    return [ListeningScore("", method, one, one - 5, one + 5, 20, candidate=key) for key, one in named]
+    keyed = [(f"key{place}", value) for place, value in enumerate(values)]
+    return [ListeningScore("", method, one, one - 5, one + 5, 20, candidate=key) for key, one in keyed]
 
 
 def test_ranks_agree_whatever_the_scale() -> None:
