@@ -264,10 +264,10 @@ def _failed(store: Store, takes: Iterable[StoredTake]) -> tuple[Failure, ...]:
 
 
 def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimate]]:
-    """Figures of some settings and of their baselines, for a search after every trial."""
+    """Figures of some settings and of their baselines, where these were run, for a search after every trial."""
     settings = {one.key: one for one in store.settings()}
     wanted = set(keys) | {settings[key].baseline for key in keys}
-    return _figures([settings[key] for key in wanted], _takes_of(store, wanted))
+    return _figures([settings[key] for key in wanted if key in settings], _takes_of(store, wanted))
 
 
 def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredTake]]:

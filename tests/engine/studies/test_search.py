@@ -150,6 +150,13 @@ def test_a_setting_without_its_metric_is_a_trial_that_failed(tmp_path: Path) -> 
     assert answer(searching().search, trials).trials == ()
 
 
+def test_trials_whose_option_has_no_baseline_are_judged_by_themselves(tmp_path: Path) -> None:
+    space = {"steps": {"low": 3, "high": 5}, "first_block.threshold": [0.1, 0.5]}
+    bound = [{"metric": "ops_ratio", "at_most": 0.9}]
+    assert finished(tmp_path, searching(trials=3, space=space, constraint=bound)) == FINISHED
+    assert {one.state for one in read(tmp_path).trials} == {COMPLETE}
+
+
 def test_without_optuna_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     with pytest.raises(StudyError, match=r"pip install 'paretone\[search\]'"):
