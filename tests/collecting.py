@@ -8,8 +8,6 @@ Libraries that the tests of each process need come before the test files: as soo
 source of each module that is imported, thousands of them.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A disk that is soon full, one that can only be read, and open files that have no name."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

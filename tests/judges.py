@@ -1,7 +1,5 @@
 """Judges that tests do without."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

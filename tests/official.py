@@ -1,8 +1,6 @@
 """The official packages for tests, in an environment that is made once and kept between runs. ``dev.py`` makes it with
 ``python -m tests.official`` while other tests run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

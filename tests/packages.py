@@ -1,8 +1,6 @@
 """Packages that may be absent. They are looked for, not imported: every process that shares the tests collects all of
 them, and would import what one file needs."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

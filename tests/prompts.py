@@ -1,8 +1,6 @@
 """The shipped voices with shorter prompts. A model reads the prompt anew for each sentence, and the whole one takes
 longer than what tests let it say."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whether two takes are the same sound."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from paretone.models.families.passages import streaming_difference

@@ -1,7 +1,5 @@
 """A private X server without a screen, on a free display: windows in it are real, and nobody sees them."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -6,8 +6,6 @@ def test_something(null_sink):
     samples = recording.samples
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """No modules of the application or of the engine import each other in a circle, for annotations included."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 

@@ -1,8 +1,6 @@
 """How many files a stranger reads to follow one thing from end to end; ``resources/docs/architecture.md`` has the
 walks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A package of one line that pip installs without the network, into a folder of the test's own."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The voices that ship with a model, for tests that want one of them, or two, whichever they are."""
 
-from __future__ import annotations
-
 from paretone.models.catalogue import voices
 
 

@@ -7,8 +7,6 @@ with walk:
 assert len(walk.files) <= 22, walk
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from types import FrameType

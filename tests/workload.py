@@ -1,7 +1,5 @@
 """Amount of work of a test: everything with ``--thorough``, otherwise a short form that still shows every fault."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Actions that do nothing, for panels on their own, and keys that people press there."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 

@@ -1,7 +1,5 @@
 """The real window on the real engine with a small real model, for tests of the application."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Contrast of two colours, and of what a control adds to what it is drawn on, read from rendered pixels."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

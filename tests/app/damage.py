@@ -1,7 +1,5 @@
 """Databases as a failing disk leaves them."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The engine of a window, held where a test wants it: what is to happen in the middle of a job then does, however fast
 or slow the machine is."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

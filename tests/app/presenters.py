@@ -1,7 +1,5 @@
 """The application's state with a model loaded, and takes for it, without any engine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small calibration, as the engine would have recorded it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from paretone.models.catalogue import entry

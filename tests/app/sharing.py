@@ -1,7 +1,5 @@
 """One window for several tests that change it: after each it is put back as it was when it was new, and looked at."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Objects that end with the window, in any order: none is used after it is gone."""
 
-from __future__ import annotations
-
 import gc
 import random
 

@@ -1,8 +1,6 @@
 """As ``tests/engine/test_mutated_files.py``, of what only the window reads: selections of points, calibrations, and
 what is remembered between sessions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

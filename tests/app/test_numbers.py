@@ -1,7 +1,5 @@
 """The window writes numbers with the decimal sign of the user's language; files keep the point."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures of the real window: every workspace in every size and scheme, and those of the guides."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Coroutine

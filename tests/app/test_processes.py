@@ -1,7 +1,5 @@
 """The application never imports torch. What the engine at work imports: ``engine/session/test_engine_thread.py``."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os

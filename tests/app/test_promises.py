@@ -1,7 +1,5 @@
 """What the window promises is held by tests that are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What features work out is free of Qt, so that it can be read and tested without a window."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

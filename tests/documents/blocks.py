@@ -1,7 +1,5 @@
 """Blocks of code in the documents, and the command lines in them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

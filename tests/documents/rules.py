@@ -4,8 +4,6 @@ A rule is a pattern that is looked for in the command as it is printed. Every ru
 command two of them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatch

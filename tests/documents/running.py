@@ -3,8 +3,6 @@
 Models are loaded once for all commands. The shipped voices say only the beginning of their prompts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

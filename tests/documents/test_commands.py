@@ -1,8 +1,6 @@
 """Printed commands are run, or the rules say why not. The gate runs one of each kind, and one of each page; with
 ``--thorough`` all run, also those that take long."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

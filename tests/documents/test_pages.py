@@ -1,7 +1,5 @@
 """The pages of the techniques, and what pages take from the code."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Blocks of Python in the documents: all are Python, and those that need nothing else run."""
 
-from __future__ import annotations
-
 import ast
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The real window with its engine and the data folder of the test, and the ends of its jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

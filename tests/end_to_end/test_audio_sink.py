@@ -1,7 +1,5 @@
 """The player through a real PortAudio stream into a real sound server, every recorded sample compared."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

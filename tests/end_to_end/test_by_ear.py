@@ -3,8 +3,6 @@
 Everything is read from the accessibility bus (AT-SPI), nothing from the window's code.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

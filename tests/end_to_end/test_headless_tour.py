@@ -1,8 +1,6 @@
 """The headless tour in a process of its own, with a sound server: it must hear A and then B. The gate does the same by
 keys and clicks: ``test_main_job.py``."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

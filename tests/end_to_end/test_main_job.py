@@ -4,8 +4,6 @@ In a process of its own, as a window of an X server with a sound server, which l
 ``$PARETONE_ARTEFACTS`` where that names a folder. Without those, or thoroughly, on Qt's offscreen platform.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

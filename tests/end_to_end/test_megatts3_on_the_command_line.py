@@ -1,8 +1,6 @@
 """MegaTTS 3 from the command line, from a baseline to a profile that runs: a small model of random weights in the
 layout of the bundled one, so that every command runs for real in seconds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

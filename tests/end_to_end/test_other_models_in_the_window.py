@@ -1,8 +1,6 @@
 """Models other than the first in the real window: MegaTTS 3, a small one of random weights in the layout of the bundled
 one, and the bundled speech language model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

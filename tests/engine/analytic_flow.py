@@ -1,7 +1,5 @@
 """A flow model whose velocity is a formula, so that its end point and errors are known; plans run as in real ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

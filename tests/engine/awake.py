@@ -1,7 +1,5 @@
 """Networks as if they had been trained: before, parts of them hold zeros, which no file of weights may."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import torch

@@ -1,7 +1,5 @@
 """Shared by tests of the engine."""
 
-from __future__ import annotations
-
 import random
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What a loaded model says of itself, where none is loaded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from paretone.models.base import ModelInfo

@@ -1,8 +1,6 @@
 """Damaging files of a kind at random and reading them: a sentence or a result, never a traceback, code that runs, or a
 wait."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Keeps what the engine posts or a model reports, and lets a test wait for it, hold the engine at it, or cancel."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager

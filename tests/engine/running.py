@@ -1,7 +1,5 @@
 """An engine thread for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

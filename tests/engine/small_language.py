@@ -4,8 +4,6 @@ Everything but its size is what the bundled model uses, voices and vocoder inclu
 when :data:`END_SCORE` says so.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

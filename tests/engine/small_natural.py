@@ -1,8 +1,6 @@
 """Models of natural speech with tokens of a few thousand weights, as their recipes export them, with a vocoder next to
 them; what they say is noise."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

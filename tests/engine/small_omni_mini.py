@@ -3,8 +3,6 @@
 Everything but its size is what the bundled model uses, voices and vocoder included.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

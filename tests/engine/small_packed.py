@@ -1,7 +1,5 @@
 """Small models that are packed as those of the installable package."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path

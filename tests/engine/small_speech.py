@@ -3,8 +3,6 @@
 Everything but its size and its reading of texts is what the bundled model uses. What it says is noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

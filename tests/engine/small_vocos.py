@@ -1,7 +1,5 @@
 """A Vocos of a few thousand weights, on disk as the release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """Speaking with the small language model: settings, and a model with all that can be trained of it."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path

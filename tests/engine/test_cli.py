@@ -1,7 +1,5 @@
 """The command line without a model: help, lists, refusals."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``paretone download`` as people run it, from a server on this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The command line with a speech language model and with masked models: every command works, or says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line with the bundled flow model."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``paretone study`` on the small model: run, status, export, and what it says when it cannot."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html

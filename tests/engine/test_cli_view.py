@@ -1,7 +1,5 @@
 """``paretone view`` with the bundled model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Modules that front ends share with the engine load nothing heavy: neither torch nor Qt, nor libraries for sound."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The doctor says what is there, what is not, and what to do."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Optional packages: what sentences name, what is asked for, and installing them by the real installer."""
 
-from __future__ import annotations
-
 import importlib
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Sentences for what can go wrong, and figures and lists as people read them."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

@@ -1,7 +1,5 @@
 """Files appear whole or not at all; a lock is held by one process, waited for by others, let go of by one that dies."""
 
-from __future__ import annotations
-
 import io
 import os
 import resource

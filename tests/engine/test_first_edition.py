@@ -4,8 +4,6 @@
 plug-ins. The application's calibrations of that time: ``tests/app/features/strategy/test_first_edition.py``.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

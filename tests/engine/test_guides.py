@@ -1,7 +1,5 @@
 """Every command that a guide prints is one that the command line takes."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 from pathlib import Path

@@ -2,8 +2,6 @@
 is lost, nothing is counted twice, and the next one goes on. 100 kills where tests are thorough, with those of
 studies in ``studies/test_running.py``."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

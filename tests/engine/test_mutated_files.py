@@ -1,8 +1,6 @@
 """Every kind of file that the engine reads, damaged at random: a sentence or a result, never a traceback, code that
 runs, or a wait. A thousand files where tests are thorough, a few dozen otherwise."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Paretone in Python: a model that stays loaded, and what is done with it."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Our own modules in processes of their own."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Reading a long text ends when it is cancelled."""
 
-from __future__ import annotations
-
 import string
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The set-up script: what it looks for, what it would do, and what it says when it cannot."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

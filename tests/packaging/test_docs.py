@@ -1,7 +1,5 @@
 """The site: it is built without a warning and without a network, and shows what the code says."""
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import re

@@ -1,8 +1,6 @@
 """Everything that documents name exists: linked files and headings, places of the repository, commands in sentences;
 and what the project declares about itself is true."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex

@@ -5,8 +5,6 @@ this Python.
 ``packaging/freeze.py --check`` tries the one that was made; without that, one is made first.
 """
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

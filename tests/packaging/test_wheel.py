@@ -1,7 +1,5 @@
 """The wheel: small enough for package registries, complete, and of use from any folder without the repository."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

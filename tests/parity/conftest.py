@@ -1,7 +1,5 @@
 """Fixtures were made in float32 on one thread of a CPU."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.parity import fixtures

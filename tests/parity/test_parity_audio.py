@@ -1,7 +1,5 @@
 """Mel front ends, Vocos, predicted naturalness and voice embeddings against the official code."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CosyVoice 2's language model, its transformer and how it decodes, against the official code."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

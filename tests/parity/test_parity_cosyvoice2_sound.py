@@ -1,7 +1,5 @@
 """CosyVoice 2's official way of streaming, and what is not streamed, against the official model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

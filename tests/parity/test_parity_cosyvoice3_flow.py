@@ -1,7 +1,5 @@
 """CosyVoice 3's flow against the official model: estimator, steps, streaming, training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """CosyVoice 3's language model, text and prompt's mel against the official code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CosyVoice 3's vocoder, its way of streaming and its prompt's mel against the official model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

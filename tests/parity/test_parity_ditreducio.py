@@ -1,7 +1,5 @@
 """DiTReducio against the golden runs: fixed strategy tables, and whole calibrations with their tables."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Names, shapes and sizes of the released weights: a model that has all of them and no others loads strictly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """LLaSA's prompt and what is read of its checkpoint, against the official chat template, tokenizer and model."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -3,8 +3,6 @@ its signal processing. The graph rounds what enters every product to eight bits;
 same, without it as near as that rounding.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """OmniVoice's network and its iterative demasking, against the official class with a small random configuration."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Qwen3-TTS's prompts of every mode against the official code; two tiny releases, from the folder to sound, against the
 package's own calls."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

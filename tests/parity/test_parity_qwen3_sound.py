@@ -1,7 +1,5 @@
 """Qwen3-TTS's speech tokenizer and speaker encoder against the official classes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

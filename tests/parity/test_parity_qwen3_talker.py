@@ -1,7 +1,5 @@
 """Qwen3-TTS's talker and code predictor against the official classes: layers, steps, the loop, replayed sampling."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 

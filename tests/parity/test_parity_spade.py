@@ -1,8 +1,6 @@
 """SPADE's losses, layer maps and selection against a reference that was derived from the paper (there is no official
 code), on a small CosyVoice 2."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

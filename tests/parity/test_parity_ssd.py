@@ -1,7 +1,5 @@
 """Speculative decoding against a reference that was derived from the paper (there is no official code)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

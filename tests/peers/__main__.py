@@ -12,8 +12,6 @@ figures to quote, give a whole sentence and time for it: "llasa --tokens 250 --m
 --minutes 20", "omnivoice --steps 32 --frames 100 --minutes 30", "f5 --steps 7 --frames 450 --minutes 15".
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Prints JSON: for each case the steps that either reused, the relative difference
 moved them, and how near a decision came to its threshold.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

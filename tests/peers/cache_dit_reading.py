@@ -3,8 +3,6 @@
 Arguments are files: YAML as it is, JSON as what a server puts under ``cache_config``.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The published algorithm (and the official code) runs the whole backbone for every trial, and again to take the step.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import torch

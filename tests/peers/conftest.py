@@ -1,7 +1,5 @@
 """Comparisons with other implementations are measured with ``--thorough``; the gate imports them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,8 +8,6 @@ that upstream pins. ``tests/parity`` compares it with recorded output of the off
 bias, and 200 ids that end speech, all of which are masked as its vLLM engine does (its own loop masks the wrong one).
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Mapping

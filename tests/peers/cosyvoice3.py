@@ -5,8 +5,6 @@ tables; the flow's is :mod:`tests.peers.cosyvoice3_flow`. For figures to quote o
 7``.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from functools import partial

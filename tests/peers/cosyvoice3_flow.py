@@ -8,8 +8,6 @@ stream keeps the masks of the others in both; upstream lifts them there, which c
 the evaluation with recorded output of the official classes.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Damage to speech at three strengths, one function per fault, with which the checks are measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate

@@ -9,8 +9,6 @@ On processors with AMX, ours computes wide float32 products from whole numbers
 it, in the same rounds, ours without that. For figures to quote: ``--steps 7 --frames 450 --minutes 15``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Mapping

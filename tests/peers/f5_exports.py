@@ -3,8 +3,6 @@
 Largest absolute differences of mels, by case; refusals as their sentences.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import json

@@ -6,8 +6,6 @@ TensorRT is not there: the recipe's class is given an engine that runs the offic
 inputs, each request by itself, as the real one masks what lies beyond a request.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

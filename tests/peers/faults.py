@@ -5,8 +5,6 @@ at three strengths. Thresholds were set while looking at takes 0 to 21 of each m
 hibari-tts; the figures are of the takes after them, which say other sentences, unless ``--first 0`` asks for all.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

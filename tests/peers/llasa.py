@@ -5,8 +5,6 @@ official table has 193,800 rows, all of which ``generate`` scores; ours has thos
 a tenth as long as those of speech, so that no text is ever among the likeliest, as after training.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass, replace
 from functools import partial

@@ -5,8 +5,6 @@ that all streams are open at once; on one core the client must keep up with all 
 show.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import multiprocessing

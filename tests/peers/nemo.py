@@ -2,8 +2,6 @@
 
 Its grammars are compiled in half a minute and kept in the folder given."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import redirect_stdout

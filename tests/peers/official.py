@@ -5,8 +5,6 @@ first of all, is shared through a ``.pth`` file, so both run on the same torch, 
 is in a process of the environment's Python, :func:`import_models` makes the official classes importable.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -5,8 +5,6 @@ Both fill in one canvas with the release's rules, from the same text, reference 
 (:mod:`paretone.models.kernels.fused_masked`). No technique is used.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from dataclasses import replace

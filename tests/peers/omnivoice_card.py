@@ -6,8 +6,6 @@ top of that. Weights are random, so that no download is needed; the work does no
 and voice is not part of it.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

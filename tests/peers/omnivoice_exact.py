@@ -5,8 +5,6 @@ length, every row through every layer and the head, scores normalised three time
 Savings are added in the order of the rows; that they are exact is shown by the codes, cell by cell.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from functools import partial

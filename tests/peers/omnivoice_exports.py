@@ -3,8 +3,6 @@
 The official loading, text, loop and codec, with small random weights in the release's layout.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -6,8 +6,6 @@ recordings and to the bundled voices: recordings of one person differ, too, and 
 from the bundled voices towards them. All recordings should be of one person.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ sentence in a named voice; the tables of text, which a prompt reads once, are sm
 official loop does not complete its last token.
 """
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The official loop of CosyVoice 3's flow, as written down for the comparison, and ours: the same mels."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

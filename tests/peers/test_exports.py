@@ -1,7 +1,5 @@
 """Exported profiles in the software that they are for: OmniVoice's package, the Triton recipe, cache-dit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Our F5 against the official package's, in its environment."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Our token loops against the official ones, on a few thousand weights: the same tokens."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Our reading of texts against NeMo text processing: each difference has a reason, or one of the two is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

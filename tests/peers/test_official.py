@@ -1,7 +1,5 @@
 """The official package's environment."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our OmniVoice against the official package's loop, in its environment."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The bench of own recordings: really read, copied, spoken and judged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

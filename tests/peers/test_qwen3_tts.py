@@ -1,7 +1,5 @@
 """Our Qwen3-TTS against the official talker and predictor, in the package's environment."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Rounds that fit into a time, and the sentence that says where a run stands."""
 
-from __future__ import annotations
-
 import torch
 
 from paretone.bench.budget import Budget

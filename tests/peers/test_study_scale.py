@@ -1,7 +1,5 @@
 """The bench of a study's driver: real queue and store, simulated workers."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plug-ins of ours, installed into a folder that only these tests see."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A broken plug-in is named in a sentence that says what to change, and everything else works on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A technique in a package of its own works everywhere: in lists, in Setup, in studies, in profiles, in takes."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

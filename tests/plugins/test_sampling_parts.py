@@ -1,8 +1,6 @@
 """Entropy-bound unmasking and guidance rescale: plug-ins that decide how many codes a step commits, and how the
 velocities of the branches become one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

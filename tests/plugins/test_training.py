@@ -1,7 +1,5 @@
 """A plug-in's training, declared by its job's form: the window draws the form, trains, and takes up what came of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

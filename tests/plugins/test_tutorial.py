@@ -1,7 +1,5 @@
 """The tutorial ``resources/docs/your-own-technique.md``, done as printed: package, commands, study, trade-off view."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tiny plug-ins, installed by hand: a module and its metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

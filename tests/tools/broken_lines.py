@@ -7,8 +7,6 @@ namespaces whose link is taken down (as root, on Linux). Every job must give the
 good line, once and in order, with one ending; the table in ``resources/docs/gpu-server.md`` is its output.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

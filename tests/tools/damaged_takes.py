@@ -4,8 +4,6 @@ A shipped recording is damaged once per fault, at the strength that is easiest t
 files.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 its file, without folder names of this machine. ``python -m tests.tools.example_table`` makes their calibration.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sqlite3

@@ -5,8 +5,6 @@ calibration of its table, with all that was measured on the way: with it the thr
 the window without calibrating. It must give the study's table exactly.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the makers of bundled resources share: the option ``--export``, and the teacher's licence."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

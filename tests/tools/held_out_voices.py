@@ -5,8 +5,6 @@
 of its own, and pitch and formants that no shipped voice has, within what the bundled models know.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

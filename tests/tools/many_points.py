@@ -3,8 +3,6 @@
 OMP_NUM_THREADS=1 QT_QPA_PLATFORM=offscreen .venv/bin/python -m tests.tools.many_points
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

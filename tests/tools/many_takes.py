@@ -5,8 +5,6 @@ The library is a real one in a temporary folder, and the list is the panel of th
 process, which other programs do not lengthen, and of the wall clock; both are medians.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -5,8 +5,6 @@ components of the fourth block's output over our own sentences, which the teache
 licence and notice.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

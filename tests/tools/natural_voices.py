@@ -6,8 +6,6 @@ each other, to a speaker judge, than each is from itself in other sentences, and
 of one teacher cannot be moved farther without harm.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ It needs the programmes ``pulseaudio`` and ``pactl``. Sounds take their time, so
 does so as it does for people.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ window's own actions and panels, on the bundled models and the example study. Wi
 at 150 % shows them; sizes are in the desktop's own pixels, as the window has them.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -6,8 +6,6 @@ versions of the reader and this one read rightly.
 Earlier versions are taken from the repository's history.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

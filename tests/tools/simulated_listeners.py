@@ -4,8 +4,6 @@
 Each listener goes through the session that people go through; only chance comes from a seed. Free of Qt and of torch.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Sequence

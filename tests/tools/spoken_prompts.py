@@ -4,8 +4,6 @@ Harvard sentences are spoken from the first shipped recording as it is, and with
 errors, naturalness, similarity to the undamaged recording, and seconds of speech.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

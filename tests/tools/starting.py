@@ -7,8 +7,6 @@ reads the files from the disk and counts for nothing; the median of the others i
 processor time of the application are given as well, which other programs change little.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

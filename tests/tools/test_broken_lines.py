@@ -1,7 +1,5 @@
 """Broken lines lose and double nothing: a round of every fault, and with the link of a network namespace taken down."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")

@@ -1,7 +1,5 @@
 """The endurance run as it is started: some rounds in the real window, read, judged and drawn; Ctrl+C ends it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What passes and what does not, on logs whose figures are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The script that times the list of takes makes different takes and measures what it says; times are not tested."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot

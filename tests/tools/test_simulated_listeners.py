@@ -1,7 +1,5 @@
 """Ten thousand simulated listeners: who guesses passes in at most 5 % of the tests, who hears as often as computed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -5,8 +5,6 @@ their words or phrases the model decides more itself, and steps matter. Each ali
 judges of all five figures, on sentences that nothing was trained on; a study that was stopped resumes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

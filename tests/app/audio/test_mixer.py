@@ -1,7 +1,5 @@
 """The callback's side of the player, driven directly: no device, any block size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sounds that are played alone are equally loud."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The window with an engine in another process: used, lost, left."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A newcomer's way to a host, as ``resources/docs/gpu-server.md`` says it: a real ``sshd``, installing, cancelling."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,8 +1,6 @@
 """Listening tests before their first trial: plans, what is said before and after, and stimuli: conditions and sentences
 are found among takes, and sounds are made ready."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

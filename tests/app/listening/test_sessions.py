@@ -1,7 +1,5 @@
 """Sessions of ABX, preference and MUSHRA: what is asked, in which order, and what counts."""
 
-from __future__ import annotations
-
 import random
 import secrets
 from collections import Counter

@@ -1,7 +1,5 @@
 """Results and tests in webMUSHRA's forms."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Every chart has a table twin, labels that do not overlap, and a look that follows theme and font."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math

@@ -1,8 +1,6 @@
 """Sheets of paper with charts on them, what becomes of the charts, and painters that stand whatever they are given: an
 exception while a widget is painted would end the application."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is on disk is read once after each change, for everybody; points are worked out only while they are seen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What of a window has no room. ``python -m tests.app.shell.fitting FOLDER WIDTH HEIGHT LETTERS`` prints it, one line
 each, in a process with a scale of its own."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Events cross from a thread to Qt: in order, none lost that matters, figures coalesced."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

@@ -3,8 +3,6 @@
 Text has a contrast of 4.5 : 1 to its ground, text of a disabled control and the mark of the focus have 3 : 1.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Panels of a workspace are where their places say, one entry each."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest

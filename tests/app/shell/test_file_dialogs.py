@@ -1,8 +1,6 @@
 """Dialogs for files and folders open where something of the kind was saved or opened last, in this session or an
 earlier one, else among the documents; never in the working directory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

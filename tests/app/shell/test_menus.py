@@ -1,8 +1,6 @@
 """The menu bar: what is in it and in which order, with the entries that features declare; and Alt keys, which go to
 visible panels, not to those under other tabs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Nothing jumps: controls stay where they are before, during and after every kind of job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

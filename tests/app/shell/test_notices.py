@@ -1,8 +1,6 @@
 """Messages are laid over the lower right corner of the window; what the user must see stays until it is dismissed. The
 status bar describes a job while it runs."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

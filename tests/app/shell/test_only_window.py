@@ -1,7 +1,5 @@
 """Two processes on one data folder: the first window comes to the front and opens what the second was given."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,8 +1,6 @@
 """A window is opened, first with an example, later with what it had; it loads models, which asks or fails; and it is
 closed: at work, before it is painted, with nothing left."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Colours can be read by everyone (WCAG 2.2 AA); there is one type scale and one spacing grid: nothing in the window
 has a size, a weight or a gap of its own."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The main window on the real engine with a small real model."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

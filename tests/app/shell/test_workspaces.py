@@ -1,7 +1,5 @@
 """Five activities share the window: each has its panels, its layout and its keys."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

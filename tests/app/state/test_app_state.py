@@ -1,7 +1,5 @@
 """The application's state, without any window."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One headline per comparison: how much faster B is, or why that is not said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

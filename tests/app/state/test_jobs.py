@@ -1,7 +1,5 @@
 """Takes that are made for later: asked for one after the other, or while nothing else is done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

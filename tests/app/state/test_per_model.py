@@ -1,7 +1,5 @@
 """Each model has its own selection: nothing of one reaches another, and a model chosen again has what it had."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import replace

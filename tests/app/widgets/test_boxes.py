@@ -1,7 +1,5 @@
 """Boxes and sliders change only on purpose."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mel front ends, spectrograms and resampling."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recordings as they are read, written and made ready as prompts."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Counts, to show what a bench looks like."""
 
-from __future__ import annotations
-
 import argparse
 
 from paretone.bench.report import Report

@@ -1,7 +1,5 @@
 """Reports and the registry of benches; rounds and sentences that fit into a time."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

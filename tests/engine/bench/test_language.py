@@ -1,7 +1,5 @@
 """The benches of speech language models, on a small one: what they compare, and that their figures agree."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

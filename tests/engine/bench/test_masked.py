@@ -1,7 +1,5 @@
 """The benches of masked models, on a small one: what they compare, and that their figures agree."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout

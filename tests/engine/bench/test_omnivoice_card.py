@@ -1,7 +1,5 @@
 """The bench of graphics cards, on a small network and a processor: graphs are recorded by running again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

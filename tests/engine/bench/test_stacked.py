@@ -1,7 +1,5 @@
 """The bench of stacked savings: really timed, spoken and judged, on a bundled model."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The bench of how bundled models sound: really spoken and judged, and how its figures are made of takes."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults of prompts and settings that collapse are said before anything is spoken."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of takes: what is damaged is found, with its place and what to do; clean speech is not marked."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Everyone who makes or hears takes says their faults: commands, studies, Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Messages of the command line about values that an option does not take."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from pathlib import Path

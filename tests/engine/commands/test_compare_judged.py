@@ -1,7 +1,5 @@
 """``paretone compare --judge``: both sides and the reference speech before the same judge."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

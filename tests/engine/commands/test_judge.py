@@ -1,7 +1,5 @@
 """``paretone judge`` on anybody's files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Long texts: a file per line or one file, resumed after a kill, with subtitles and manifests."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import re

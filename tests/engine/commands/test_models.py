@@ -1,7 +1,5 @@
 """``paretone models``: what one model has, and hints that name what to type; which trained weights a technique uses."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Where commands write: places are checked before they work, and streams that are closed or full give a sentence or an
 exit code, never a traceback."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``paretone samples`` on the small model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM end every command that takes long, wherever it is, and what it says is kept is kept."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """``paretone speak``: its messages before and with speech."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

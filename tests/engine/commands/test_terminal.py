@@ -1,7 +1,5 @@
 """Progress in a terminal, and Ctrl-C."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

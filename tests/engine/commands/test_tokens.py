@@ -1,7 +1,5 @@
 """``paretone tokens``: a text as ids for exports, and the sound of tokens that these give."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """``paretone train`` as people type it: one process, an interrupted one, several."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

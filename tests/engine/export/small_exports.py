@@ -1,7 +1,5 @@
 """Small speech language models with a student and a draft, their profiles, exports of these, and what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exported profiles, in the official package and on their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

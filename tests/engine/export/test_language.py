@@ -1,7 +1,5 @@
 """Exported language models load in transformers, and in the official layout of CosyVoice 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exported weights: from an installation whose weights are packed, and as safetensors files written piece by piece."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every target says of profiles, before anything is written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scatter plots of reports, and their axes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from xml.etree import ElementTree

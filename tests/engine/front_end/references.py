@@ -5,8 +5,6 @@ Recorded from hibari-tts 0.2.1; the sentences were written for this and are in n
 have instead the words that are read, with a bar between sentences; a line break in the text is written as \\n.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The times of phones in recordings."""
 
-from __future__ import annotations
-
 import sys
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentences to phonemes: words and marks, what the words around a word change, and words put together from parts."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 from pathlib import Path

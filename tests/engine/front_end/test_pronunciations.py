@@ -1,7 +1,5 @@
 """Words that users teach: respelling and IPA, the file, and settings and profiles that carry them."""
 
-from __future__ import annotations
-
 import pytest
 
 import paretone

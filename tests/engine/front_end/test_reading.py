@@ -1,7 +1,5 @@
 """Texts in pieces of phones with times, as models of natural speech speak them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Recordings held against their transcripts. The thresholds were set on recordings of people (bundled-models.md)."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

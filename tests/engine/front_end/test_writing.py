@@ -1,7 +1,5 @@
 """Text in plain words, with capitals and punctuation; what cannot be spoken."""
 
-from __future__ import annotations
-
 import re
 import string
 import subprocess

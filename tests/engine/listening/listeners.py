@@ -1,7 +1,5 @@
 """Trials as listeners of known abilities would answer them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Results of listening tests, from trials whose outcome is known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace

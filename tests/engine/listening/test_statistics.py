@@ -1,7 +1,5 @@
 """The statistics against published values, against simulation, and against their own definitions."""
 
-from __future__ import annotations
-
 from math import comb
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records of trials: written whole or not at all, and read back whatever happened to the file."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

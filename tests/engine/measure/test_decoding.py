@@ -1,7 +1,5 @@
 """Figures from a trace of decoding, against counts made by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

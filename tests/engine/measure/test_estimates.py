@@ -1,7 +1,5 @@
 """Estimates and shares with intervals, against what is known of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Distances of takes from their baselines: log-mel, mel-cepstral, timbre, warped, and all of them together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, replace
 

@@ -1,7 +1,5 @@
 """Loudness by ITU-R BS.1770 and pitch, against signals whose values are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

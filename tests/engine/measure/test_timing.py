@@ -1,7 +1,5 @@
 """Paired timing: the order of runs, the intervals, and what the clocks see."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """Shared by tests of models."""
 
-from __future__ import annotations
-
 import pytest
 
 from paretone.models.base import Voice

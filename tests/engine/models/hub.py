@@ -1,7 +1,5 @@
 """A real server on this machine that behaves like the Hugging Face Hub, with faults on request."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Releases in their folders: read, refused, and set; recordings of nobody."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

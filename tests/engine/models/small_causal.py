@@ -1,7 +1,5 @@
 """Small causal transformers and token models with random weights."""
 
-from __future__ import annotations
-
 import torch
 
 from paretone.models.families.language_network import TokenModel

@@ -1,7 +1,5 @@
 """Models are declared in their own folders, and no other file names one."""
 
-from __future__ import annotations
-
 import ast
 from importlib.metadata import entry_points
 from pathlib import Path

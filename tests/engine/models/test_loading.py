@@ -1,7 +1,5 @@
 """Loading a model from a folder in which something is wrong: which file, and what, is always said."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext

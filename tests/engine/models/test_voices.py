@@ -1,7 +1,5 @@
 """Voices: the user's own, the shipped ones, and how they are told apart."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

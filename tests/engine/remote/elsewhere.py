@@ -1,7 +1,5 @@
 """Hosts in processes of their own, a relay that breaks the line to them, and windows without a window."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

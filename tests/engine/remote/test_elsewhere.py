@@ -1,7 +1,5 @@
 """An engine in another process: everything as here, whatever happens to the line between."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The way to a host by OpenSSH: a real ``sshd`` on the loopback, with its own port, keys and configuration."""
 
-from __future__ import annotations
-
 import asyncio
 import getpass
 import os

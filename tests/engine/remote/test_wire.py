@@ -1,7 +1,5 @@
 """Messages: whatever is declared travels unchanged, and nothing else is ever made of what arrives."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Work on another machine besides the main job: looking inside, training, downloads, exports, evaluation sets."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -1,7 +1,5 @@
 """A random transformer in the middle of a sampling run, and states for its evaluations."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

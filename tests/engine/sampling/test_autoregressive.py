@@ -1,7 +1,5 @@
 """Token by token: requests, draws, caches of prefixes, and speech that does not end."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The demasking loop: what it commits when, within which frames, and what it never looks at."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Guidance: both branches, some of them, later ones from earlier, and less overshoot."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

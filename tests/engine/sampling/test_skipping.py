@@ -1,7 +1,5 @@
 """Layers that are skipped, and caches of evaluations."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

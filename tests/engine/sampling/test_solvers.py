@@ -1,7 +1,5 @@
 """Solvers and grids: orders of convergence, forecasts, and the search for a grid."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -5,8 +5,6 @@ it. Ordering the ids by how much the draft prefers them, a random place within a
 distribution is uniform then; acceptances that favour the draft push it down.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

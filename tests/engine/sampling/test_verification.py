@@ -1,7 +1,5 @@
 """Rules that accept drafted tokens, one by one and by groups."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

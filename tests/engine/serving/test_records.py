@@ -1,7 +1,5 @@
 """Measured servers as kept: knee and saturation, the curve, and files that are damaged."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

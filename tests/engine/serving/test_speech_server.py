@@ -1,7 +1,5 @@
 """A real speech server in its own process, met by OpenAI's client, by plain requests and by the load client."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal

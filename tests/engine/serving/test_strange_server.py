@@ -1,7 +1,5 @@
 """A server that nobody here wrote, with a voice of its own: Piper, by ``local-tts-studio``."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

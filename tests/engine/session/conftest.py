@@ -1,7 +1,5 @@
 """Shared by tests of the engine thread."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from collections.abc import Iterator

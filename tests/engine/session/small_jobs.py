@@ -1,7 +1,5 @@
 """Commands for an engine with the small flow model."""
 
-from __future__ import annotations
-
 from paretone.models.base import Utterance
 from paretone.session.commands import LoadModel, Prepare, Synthesise
 from paretone.session.engine_thread import EngineThread

@@ -1,7 +1,5 @@
 """Jobs of the engine thread are cancelled, at work and while they wait, or held: nothing computes until a release."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The engine thread: what jobs post and in which order, shutting down, what it imports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

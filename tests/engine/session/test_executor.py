@@ -1,7 +1,5 @@
 """The executor: every command is carried out by somebody, or refused; failures of jobs, and what is left of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import threading

@@ -1,7 +1,5 @@
 """The engine thread with language and masked models: what it posts, and what it refuses."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Long jobs of the engine thread: studies, trainings and exports."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The take library: what is kept comes back, and neither a crash nor a full disk leaves half of a take."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Profiles: what is written is read back, and whatever is wrong with one is named."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Values of knobs, and weights that no longer ship: here the bundled model's take the place of such."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A judge that loads in no time, for studies of models that say noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from paretone.measure.evaluation.judges import JudgeKind, Verdict

@@ -1,7 +1,5 @@
 """Studies of the small speech model, which speaks in milliseconds under the name of a real one."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Predictions beside what listeners found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

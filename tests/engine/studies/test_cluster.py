@@ -1,8 +1,6 @@
 """A study on a local Ray cluster of two nodes, of which one joins late and is killed in the middle. On one node a study
 also runs in ``tests/app/features/studies/test_presenter.py``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress

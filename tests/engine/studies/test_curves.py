@@ -1,7 +1,5 @@
 """Curves over knobs, found in results and drawn in the report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree

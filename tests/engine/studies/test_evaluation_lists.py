@@ -1,7 +1,5 @@
 """Lists of sentences as they are published."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The example study: made by a command, packed small, and copied to where the user can run and change it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

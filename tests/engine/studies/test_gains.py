@@ -1,7 +1,5 @@
 """Gains of techniques: in pairs of takes that differ in nothing else, and in studies, on this machine only."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

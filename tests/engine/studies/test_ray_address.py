@@ -1,7 +1,5 @@
 """An address where no Ray cluster can be is said at once."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

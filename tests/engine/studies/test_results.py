@@ -1,7 +1,5 @@
 """Results computed from a study's takes."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html

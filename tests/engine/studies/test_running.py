@@ -1,7 +1,5 @@
 """Running a study: everything is done once, whatever happens in between; who does what, and what waits for what."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

@@ -1,7 +1,5 @@
 """Searching: Optuna asks, the study answers, and everything is kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Servers in studies: what their tables may say, and a server that is not there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

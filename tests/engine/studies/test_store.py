@@ -1,7 +1,5 @@
 """A study's file: damage, other versions, other programs, other definitions."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Study files are read and written, and mistakes in them are named."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

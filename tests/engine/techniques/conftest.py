@@ -1,7 +1,5 @@
 """Shared by tests of techniques."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Separate strengths, and guidance that saturates, on a real model of a few thousand weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

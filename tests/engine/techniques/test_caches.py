@@ -1,7 +1,5 @@
 """Caches of evaluations: the first-block cache, the change meter of error curves, and the dual block cache."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

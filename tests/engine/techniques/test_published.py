@@ -1,7 +1,5 @@
 """Settings as published: what the sources say, what is offered for which model, and what a setting has otherwise."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The registry of techniques: entry points, names, words, and marks in the window."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

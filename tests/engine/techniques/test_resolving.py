@@ -1,7 +1,5 @@
 """Settings are resolved to plans, and techniques that skip nothing change nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

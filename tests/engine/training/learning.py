@@ -1,7 +1,5 @@
 """That training learns, that a run which was resumed ends with the same bits as one that was not, and what is told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

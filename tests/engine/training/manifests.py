@@ -1,7 +1,5 @@
 """Writing manifests of recordings, with all their columns."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

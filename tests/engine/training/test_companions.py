@@ -1,7 +1,5 @@
 """Drafts and students of a small language model: what trains, what is written, and that the engine runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences

@@ -1,8 +1,6 @@
 """Drafts that read their target's hidden states: exact whatever they propose, drafted as they were trained, learnt,
 saved and found."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Manifests of recordings, the features that they become, and sentences to speak."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Drafts and students of a language model of natural speech: its own sentences and tokens, recordings, its layers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Natural speech to learn from: the teacher, its corpus, alignments, and what errors sound like."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,8 +1,6 @@
 """Drafts and students of CosyVoice 2 and LLaSA, on small releases in the official layouts: by the code that trains the
 bundled model's, from the release's folder to a file that the release is decoded with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Optimisers: Muon, learning rates, and learners that hold averages."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import replace

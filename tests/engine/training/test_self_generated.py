@@ -1,7 +1,5 @@
 """What language models learn from: their own speech, and recordings as tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Real runs of both recipes at a very small size."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

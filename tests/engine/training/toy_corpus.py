@@ -1,7 +1,5 @@
 """Speech-like clips without a speaker: every phone is a chord of its own, so a model has something to learn from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small model of the bundled kind with random weights, and speech-like recordings under a manifest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

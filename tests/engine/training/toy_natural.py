@@ -1,7 +1,5 @@
 """A corpus of natural speech without a teacher: mels that follow from latents, formant scale and phones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from paretone.front_end.phones import timed_phones

@@ -1,7 +1,5 @@
 """Figures are values: checked when made, the same after pickling, and readable as a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

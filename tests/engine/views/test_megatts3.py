@@ -1,7 +1,5 @@
 """Every view on three branches: the bundled MegaTTS 3."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

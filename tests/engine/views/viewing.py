@@ -1,7 +1,5 @@
 """Shared by tests of views: a real model of a few thousand weights, a text that it speaks, and a view of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The second-order Adams–Bashforth step: the last two velocities instead of one, with one evaluation per step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from paretone.errors import SettingError

@@ -4,8 +4,6 @@ Ben-Hamu et al. (arXiv 2505.24857): of the cells in the order in which they woul
 entropies, all but the greatest, add up to at most γ. So easy parts take few steps, and hard ones more.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from paretone.setting.knobs import Number

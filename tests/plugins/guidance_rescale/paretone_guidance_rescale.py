@@ -4,8 +4,6 @@ Lin et al. (arXiv 2305.08891, section 3.4): guidance makes predictions too large
 standard deviation is the conditional one's, and a share φ of that is mixed with what was guided.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from paretone.errors import SettingError

@@ -1,7 +1,5 @@
 """Min-p sampling: tokens that are much less likely than the likeliest one never come."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

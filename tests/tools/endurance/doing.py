@@ -5,8 +5,6 @@ main job is done on each. What takes longer is done on each in the first round, 
 round. Which techniques, knobs, texts, voices, views and targets come up is drawn.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

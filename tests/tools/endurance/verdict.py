@@ -1,7 +1,5 @@
 """What the rounds say: whether memory stayed flat and nothing leaked, as sentences, and as a curve."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json

@@ -1,7 +1,5 @@
 """``python -m tests.tools.recipes RECIPE``: make a bundled model, see :mod:`tests.tools.recipes`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ it varies from item to item: exact phones, phones of inexact length within a wor
 word. The less exact the alignment, the more the model decides itself, and it decides better with more steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 learn from excerpts of natural speech, with errors also judged through the decoder. See
 :class:`paretone.training.session.Recipe`."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Making a bundled model from the natural speech of a free synthesiser: corpus, recipe, budget, exported folder."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Shared by tests of recipes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace

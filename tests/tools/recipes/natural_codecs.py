@@ -15,8 +15,6 @@ lack high frequencies, as recordings do: without them, the network takes a missi
 vocal tract.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from abc import abstractmethod

@@ -6,8 +6,6 @@ of mean durations at synthesis. The vocoder of ``voice-vocoder`` reads a recordi
 the teacher's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """How text is aligned in trainings of bundled models, and what errors of their speech weigh."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

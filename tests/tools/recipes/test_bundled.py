@@ -1,7 +1,5 @@
 """Bundled models are those of their recipes and logs; every recipe learns, in both precisions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The command that trains the bundled models anew."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

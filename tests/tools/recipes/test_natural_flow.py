@@ -1,8 +1,6 @@
 """Recipes of the models of natural speech that know no tokens: flow, and what is around all models: tokens, codec,
 vocoder."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recipes of the language and the masked model over tokens of natural speech."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

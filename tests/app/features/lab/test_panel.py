@@ -1,7 +1,5 @@
 """The pages of the listening lab as people use them: real keys on the real widgets, heard by a real sound server."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """The lab's presenter in the real window with sound: what can be compared, exported and looked at; tests are held and
 kept, and the engine rests meanwhile."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,3 +1,1 @@
-from __future__ import annotations
-
 from tests.app.features.player.host import empty, panel, speech  # noqa: F401

@@ -1,7 +1,5 @@
 """The Listen panel as people use it, with the player below it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

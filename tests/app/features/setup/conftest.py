@@ -1,7 +1,5 @@
 """Setup on its own, without a window and without an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Techniques as cards: what they say of this model and device, their order, and what is folded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

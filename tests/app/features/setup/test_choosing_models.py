@@ -1,8 +1,6 @@
 """Choosing a model only shows it; it is loaded once that is confirmed, and nothing else runs under its name. Techniques
 are added from a list, and Setup fits: in the real window."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Setup panel: what is declared is shown, what is chosen reaches the state, what cannot be is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

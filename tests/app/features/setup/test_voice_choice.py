@@ -1,7 +1,5 @@
 """Recordings as voices in Setup: checked when they are chosen, named, changed, removed, and kept."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The Strategy panel as people use it: real key presses and clicks on the cells of the real widget. Calibrations
 outlive the window."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from collections.abc import Iterator

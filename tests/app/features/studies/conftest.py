@@ -1,7 +1,5 @@
 """Shared by tests of studies in the window."""
 
-from __future__ import annotations
-
 import pytest
 from pytestqt.qtbot import QtBot
 

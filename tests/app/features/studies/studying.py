@@ -1,7 +1,5 @@
 """A study in the window: its file, opening it, and the end of its job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Filled-in forms give a definition that the engine reads, or a sentence that names the field that is wrong."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The panel Studies by itself: what it shows of a study, and what it asks for."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """Studies in the window on the real engine: made, run, paused, resumed, searched, reported, and damaged ones."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sqlite3

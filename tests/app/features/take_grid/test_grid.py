@@ -1,7 +1,5 @@
 """Which takes are in which cells of the grid, and how far they are from the reference."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

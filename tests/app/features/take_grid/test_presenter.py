@@ -1,7 +1,5 @@
 """The take grid in the real window: cells are heard at the sink, made by the real engine, compared and chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

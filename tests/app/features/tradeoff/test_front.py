@@ -2,8 +2,6 @@
 read, found again in another person's studies, and refused in a sentence; and parallel axes: what is brushed on them by
 mouse and keys, and that the trade-off view follows."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

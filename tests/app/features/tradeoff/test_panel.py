@@ -1,8 +1,6 @@
 """The trade-off panel: its plot, where points are chosen and the section is moved by mouse and keys, figures of points,
 axes, filters, what comes back after a restart, and what is painted and written to files."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 """The trade-off view in the real window with sound: a real study of the small model and a real library; points are
 heard, compared, kept and used, and the front is played along."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

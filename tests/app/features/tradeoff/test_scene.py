@@ -1,7 +1,5 @@
 """The model behind the trade-off view: points, axes, filter, front, and why something is not shown."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Four points in the trade-off panel, and the panel in the window."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Profiles to export, and written scripts that run with a command on the path that tells what it was called with."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

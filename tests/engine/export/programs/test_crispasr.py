@@ -1,7 +1,5 @@
 """Profiles for CrispASR: the script calls it with flags and variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiles for the official Triton and TensorRT-LLM recipe: its own class with our sampler, and files."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

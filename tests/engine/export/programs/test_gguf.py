@@ -1,7 +1,5 @@
 """GGUF files hold every tensor and the vocabulary; where llama-cpp-python is installed, it says what we say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Profiles for the official omnivoice package: run in it, and as files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

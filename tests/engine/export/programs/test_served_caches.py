@@ -1,7 +1,5 @@
 """Profiles with the servers' own cache: vLLM-Omni's and SGLang's configurations, read back by the real cache-dit."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

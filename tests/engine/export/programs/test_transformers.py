@@ -1,7 +1,5 @@
 """Exports for transformers run there, and say what we say."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exports for vLLM: transformers loads both folders, the command and the requests hold what is meant."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

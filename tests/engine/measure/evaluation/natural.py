@@ -1,7 +1,5 @@
 """Natural speech for judges, and what is done to it."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

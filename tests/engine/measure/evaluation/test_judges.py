@@ -1,8 +1,6 @@
 """Publication-grade judges on networks of a few weights. Their published weights cannot be had here: what is tested is
 that files in the published layout are read strictly, and that what is computed is what the definitions say."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from pathlib import Path

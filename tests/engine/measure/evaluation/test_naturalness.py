@@ -1,8 +1,6 @@
 """Whether predicted naturalness orders what everybody hears, and voice similarity tells voices apart. One short clip,
 so that it takes a second a recording."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shared by tests of the roofline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Ceilings of a device that is not there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

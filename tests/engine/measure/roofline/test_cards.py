@@ -1,7 +1,5 @@
 """Ceilings of cards from files, and reports on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

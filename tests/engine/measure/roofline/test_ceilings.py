@@ -1,7 +1,5 @@
 """Ceilings of a device, work by formula, and the published table that follows from both."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

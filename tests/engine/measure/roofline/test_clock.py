@@ -1,7 +1,5 @@
 """Stages are timed part by part."""
 
-from __future__ import annotations
-
 import time
 from statistics import median
 

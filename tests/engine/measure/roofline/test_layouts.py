@@ -1,8 +1,6 @@
 """Every layout of the catalogue, with random weights and small sizes, under every technique of its family: each has a
 roofline with all the components that there are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

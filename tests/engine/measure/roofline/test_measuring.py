@@ -1,7 +1,5 @@
 """Small models of every family, measured by component."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

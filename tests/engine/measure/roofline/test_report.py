@@ -1,7 +1,5 @@
 """Reports: shares, bounds, launches, and their files."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

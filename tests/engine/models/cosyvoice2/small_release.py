@@ -1,7 +1,5 @@
 """CosyVoice 2 of a few thousand weights: a release on disk, and its parts in memory."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

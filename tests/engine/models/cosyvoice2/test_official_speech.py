@@ -3,8 +3,6 @@
 Its parts are small and have random weights, in the official layout: what they say is noise, but every step is real.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

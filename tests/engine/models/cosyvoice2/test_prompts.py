@@ -1,7 +1,5 @@
 """Prompts as tokens, features and a speaker; texts in passages."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

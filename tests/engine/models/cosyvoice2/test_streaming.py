@@ -1,7 +1,5 @@
 """Tokens become a mel and sound, whole and piece by piece."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

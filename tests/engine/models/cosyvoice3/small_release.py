@@ -1,7 +1,5 @@
 """CosyVoice 3 of a few thousand weights, as a release on disk."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

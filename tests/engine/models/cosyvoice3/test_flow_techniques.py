@@ -1,7 +1,5 @@
 """Techniques on the flow of CosyVoice 3, whose small release speaks noise, but through every real part."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -4,8 +4,6 @@ holds for the layers of every diffusion transformer.
 Each branch is its own pass; times, text, projections, modulation and rotations are computed anew for every evaluation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

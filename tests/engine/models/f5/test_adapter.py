@@ -2,8 +2,6 @@
 
 Techniques are tested in ``families/test_flow.py`` and ``session/test_bundled.py``."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from dataclasses import replace

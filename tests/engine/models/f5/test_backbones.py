@@ -1,7 +1,5 @@
 """F5-TTS's backbones: exact savings, layers, and the flat transformer of E2-TTS."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Texts, prompts and durations of F5-TTS: characters and pinyin, chunks, frames, phones of the bundled model."""
 
-from __future__ import annotations
-
 import string
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Techniques used together on a real model of a few thousand weights: what really runs is what was asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Language models: what a synthesis gives, token by token, and how far ahead of playback it computes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts spoken at once: each as alone, with shared passes, whatever the others do."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Checkpoints, descriptions and pointers: whatever is wrong in one is a sentence with the file."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

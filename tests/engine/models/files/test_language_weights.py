@@ -1,7 +1,5 @@
 """Drafts and students of a speech language model, and its own layers pruned: found, refused, used."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

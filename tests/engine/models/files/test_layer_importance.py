@@ -1,7 +1,5 @@
 """The record of layer importance: what stays by it, and that it is read back as it was written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A small masked network is compiled for real where there is a compiler. Whole mod
 that compiles nothing stands in for it there. Capturing, and all around it, is real.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The masked network for inference: each saving against the full computation, and fewer bits against float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """CUDA graphs: recording, and the same results of flow, language and masked models."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable

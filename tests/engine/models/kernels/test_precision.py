@@ -1,7 +1,5 @@
 """Backbones in fewer bits: what computes in them, what does not, and how far the velocities are off."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

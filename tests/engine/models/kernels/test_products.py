@@ -1,7 +1,5 @@
 """Products of packed weights, in float32 and bfloat16, and norms: as torch's."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Products of float32 numbers from exact products of whole ones: as right as float32, whatever comes in."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

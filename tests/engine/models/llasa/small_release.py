@@ -3,8 +3,6 @@
 What it says is noise, but every step is real.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

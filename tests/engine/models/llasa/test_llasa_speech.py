@@ -3,8 +3,6 @@
 Sizes are small and weights are random: what it says is noise, but every step is real.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

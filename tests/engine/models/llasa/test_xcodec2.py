@@ -1,7 +1,5 @@
 """The codec: speech as codes, and voices from recordings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Each branch is its own pass; text, prompt, times, modulation and rotations are computed anew for every evaluation.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

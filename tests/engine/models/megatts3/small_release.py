@@ -1,7 +1,5 @@
 """A release of MegaTTS 3 in the official layout, with random weights and small sizes, written to a folder."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The models are small and have random weights: what they say is noise, but every step on the way is the real one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The transformer of MegaTTS 3: configuration, exact savings, training, phones."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Durations: predicted, settled, and aligned to a recording."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """From text to phones and passages."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

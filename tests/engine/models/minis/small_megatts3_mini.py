@@ -1,7 +1,5 @@
 """A model in the layout of the bundled MegaTTS 3, with random weights and small sizes, written to a folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

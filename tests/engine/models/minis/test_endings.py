@@ -4,8 +4,6 @@ Each fault that is listed in short was heard: with canvases that end within a fr
 heard, after a language model that did not stop. Thorough tests speak 200 takes a model, and letters and words by seed.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import string

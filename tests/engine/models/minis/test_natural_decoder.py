@@ -1,7 +1,5 @@
 """The decoder of natural speech by itself and as a vocoder; see also ``tests/parity/test_parity_natural.py``."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Language and masked models of natural speech, small ones as their recipes export them, from text to audio."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bundled masked model's additions to its family, on a small one with its layout, voices and vocoder."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The causal transformer, for training and for decoding, against itself and against transformers."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 
 import pytest

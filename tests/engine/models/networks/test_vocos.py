@@ -1,7 +1,5 @@
 """Vocoders whole and piece by piece, statistics of mels, sizes read from weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every mistake in a request to a masked model ends as a sentence: a refusal, or a note of the take."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OmniVoice as a whole, and what all masked models have in common, on a small release in the official layout."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The folders are tiny, in the official layout, with random weights: what they say is noise, but every step is real.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The flow of CosyVoice 2 and 3 in few evaluations: a small release in the official layout is trained, and speaks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

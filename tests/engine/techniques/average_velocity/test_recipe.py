@@ -1,7 +1,5 @@
 """The recipe of average velocity: targets, problems, and what is learnt."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

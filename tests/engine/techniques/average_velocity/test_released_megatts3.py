@@ -1,7 +1,5 @@
 """A small release of MegaTTS 3 in the official layout is trained for few evaluations, and speaks in them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

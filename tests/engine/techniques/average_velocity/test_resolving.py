@@ -1,7 +1,5 @@
 """What runs with average-velocity weights, on what models, and what they are not used with."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

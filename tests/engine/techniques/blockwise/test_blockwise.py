@@ -3,8 +3,6 @@
 Nothing here depends on how fast the machine is that runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 That dependence is what makes tables at other thresholds uncertain, so it must be there when exactness is tested.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bench of DiTReducio's rivals searches knobs and compares distances."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``paretone calibrate`` shows its trials while it runs."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import math

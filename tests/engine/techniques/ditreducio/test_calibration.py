@@ -1,7 +1,5 @@
 """The calibration against the published algorithm on random models, its reports, and how it is cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

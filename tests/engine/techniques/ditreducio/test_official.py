@@ -1,7 +1,5 @@
 """What the official code compares for MegaTTS 3, its check phase, and what becomes of older files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Strategy tables, and records of their calibration."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Transfer of a strategy table against plain runs, its verdicts, and how it is cancelled."""
 
-from __future__ import annotations
-
 import pytest
 
 from paretone.errors import Cancelled, ProfileError

@@ -1,7 +1,5 @@
 """DiTReducio's views against computations that know nothing of them, on a real model of a few thousand weights."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """CFG-free weights in the official layout."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training of CFG-free weights: its recipe, and whole runs on a small model: begun, interrupted, resumed, refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

@@ -1,7 +1,5 @@
 """The multistep technique: its plan, its sentences, speech with it."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import cast
 

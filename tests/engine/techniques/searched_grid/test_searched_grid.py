@@ -1,7 +1,5 @@
 """Placed grids: their plan, what they belong to, their place in profiles."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

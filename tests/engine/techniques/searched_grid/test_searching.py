@@ -1,7 +1,5 @@
 """Searching a grid with a model: on a velocity that is a formula, and on a real one."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Layers' importance: measured, recorded, and which layers it keeps."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Properties of the distillation's terms; their values are checked by parity."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

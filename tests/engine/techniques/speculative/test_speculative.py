@@ -1,7 +1,5 @@
 """The technique as it is declared."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 import numpy as np

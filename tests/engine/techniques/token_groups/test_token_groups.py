@@ -1,7 +1,5 @@
 """Drafts accepted in groups: the technique on a small language model, from finding groups to a profile."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

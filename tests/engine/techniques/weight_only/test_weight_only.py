@@ -1,7 +1,5 @@
 """Packed weights as a technique: measured once on a device, kept, refused with the reason, and combined with others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
