@@ -28,17 +28,7 @@ from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.networks.incremental import Memory
 from paretone.models.networks.shapes import uninitialised
 from tests.engine.models.cosyvoice2.small_release import seeing_everything
-from tests.peers.rounds import (
-    OFFICIAL,
-    OURS,
-    Limit,
-    arithmetic,
-    name_of,
-    prepared,
-    reported,
-    rows_of,
-    timed,
-)
+from tests.peers.rounds import OFFICIAL, OURS, Limit, arithmetic, name_of, prepared, reported, rows_of, timed
 
 AT_ONCE, STREAMED = "flow, at once", "flow, streamed"
 PROMPT, TOKENS = 25, 75

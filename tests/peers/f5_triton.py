@@ -33,15 +33,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import guidance_interval, searched_grid
 from paretone.techniques.searched_grid import PlacedGrid, placed_for
 from tests.peers import f5_exports
-from tests.peers.f5_exports import (
-    FRAMES,
-    PROMPT,
-    SEED,
-    VOCABULARY,
-    official_model,
-    ours,
-    small_release,
-)
+from tests.peers.f5_exports import FRAMES, PROMPT, SEED, VOCABULARY, official_model, ours, small_release
 from tests.peers.official import import_models
 
 RECIPE = "runtime/triton_trtllm"
