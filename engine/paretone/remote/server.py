@@ -403,9 +403,9 @@ async def serve(
             raise SettingError(f"Nothing can listen on port {port}: {error.strerror}; choose another port.") from error
         found = {"port": runner.addresses[0][1], "token": server.token, "version": __version__}
         _keep(state_file(server.data), found)
+        ready(found)  # Before the engine's thread lends standard output to plug-ins.
         server.begin()
         watching = asyncio.create_task(server.watch())
-        ready(found)
         try:
             while not stopped() and not server.over.is_set():
                 await asyncio.sleep(0.1)
