@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretone.errors import ProfileError, SettingError
 from paretone.sampling.grid_search import Trial
@@ -21,13 +22,15 @@ from paretone.techniques.searched_grid import (
     placed_for,
     solver_of,
 )
-from paretone_app.features.grids.panel import GridPanel
 from paretone_app.features.presenter import Services, StorePresenter
 from paretone_app.numbers import fixed, general
 from paretone_app.shell import file_dialogs
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind
+
+if TYPE_CHECKING:
+    from paretone_app.features.grids.panel import GridPanel
 
 NAME = TECHNIQUE.name
 
@@ -172,7 +175,9 @@ class GridsPresenter(StorePresenter):
         if job.kind is Kind.GRID and self.grids is not None:
             self.grids.end()
 
-    def _build_grids(self) -> GridPanel:
+    def _build_grids(self) -> "GridPanel":
+        from paretone_app.features.grids.panel import GridPanel
+
         self.grids = GridPanel(self._theme.colours, self._search, self._open, self._save)
         self.refresh()
         return self.grids

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretone.audio.recording import write_sound
 from paretone.session.commands import Prepare
@@ -12,13 +13,15 @@ from paretone.setting.setting import UsedTechnique
 from paretone.techniques.token_groups import TECHNIQUE
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, GroupHeard, Groups, GroupsFound, HearGroup
 from paretone_app.audio.sound import Sound
-from paretone_app.features.groups.panel import GroupsPanel
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Services, StorePresenter, built
 from paretone_app.shell import file_dialogs
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Kind
+
+if TYPE_CHECKING:
+    from paretone_app.features.groups.panel import GroupsPanel
 
 NAME = TECHNIQUE.name
 
@@ -134,7 +137,9 @@ class GroupsPresenter(StorePresenter):
 
         self._actions.attempt(write_it)
 
-    def _build_groups(self) -> GroupsPanel:
+    def _build_groups(self) -> "GroupsPanel":
+        from paretone_app.features.groups.panel import GroupsPanel
+
         self.groups = GroupsPanel(self._search, self._play, self._save_sound, self._save)
         self.refresh()
         return self.groups
