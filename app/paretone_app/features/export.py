@@ -223,7 +223,7 @@ class ProfileDialog(DestinationDialog):
         chosen = self._chosen
         holds = f"a folder with {chosen.summary}" if chosen else "one file for the application and the command line"
         self.summary.setText(f"Writes {holds}.")
-        # Paretone's own profile holds everything; why a target cannot take the profile is said below the path.
+        # Paretone's own profile leaves nothing out. A target's reason for refusing has its place below the path.
         account = self._export.account(chosen) if chosen else Account()
         self.account.setVisible(chosen is not None and not account.why_not)
         # What is dropped comes first: it must not be missed.

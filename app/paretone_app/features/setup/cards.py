@@ -105,7 +105,7 @@ _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it f
 
 
 def fit_words(state: AppState, technique: Technique, found: Applicability, used: bool = False) -> str:
-    """Whether and why the technique applies, or gains little; a problem of one in use is said elsewhere."""
+    """Whether the technique applies or gains little, with the reason. The problem of one in use has its own line."""
     info = state.selection.info
     if used and found.why:
         words = ""

@@ -129,7 +129,7 @@ def made_at(take: TakeSummary | Take) -> str:
 
 def _figure(name: str, places: int, unit: str = "", title: str = "", width: int = 9) -> Column:
     """A column for the metric ``name`` of :mod:`paretone.measure.metrics`, with three significant digits and at most
-    ``places`` decimals; levels and percentages have exactly so many. Missing values sort as the greatest."""
+    ``places`` decimals; levels and percentages always have ``places``. A missing value sorts as the greatest."""
     one = metric(name)
     if (of := one.of) is None:
         raise ValueError(f"Takes have no {one.title}; only studies have.")

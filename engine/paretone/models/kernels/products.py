@@ -2,7 +2,7 @@
 
 Without packing, MKL copies the weights into that layout at every product: a tenth of the time for 900 rows, a fifth for
 200. On AMD's processors oneDNN takes less than half of MKL's time. Results are equal up to rounding. Layers process
-rows in blocks, so that intermediate results stay in the processor's cache. Packed weights are kept beside the weights.
+rows in blocks, so that intermediate results stay in the processor's cache. Packed weights are a second copy in memory.
 On processors with integer matrix units, :mod:`paretone.models.kernels.split_products` is faster.
 """
 
