@@ -1,6 +1,7 @@
 """How many files a stranger reads to follow one thing from end to end; ``resources/docs/architecture.md`` has the
-walks."""
+walks, with every file."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from paretone.models.networks import diffusion
+from paretone.paths import CHECKOUT
 from paretone.session import synthesis
 from paretone.session.engine_thread import EngineThread
 from paretone.studies.store import Store
@@ -32,6 +34,7 @@ from tests.walks import ENGINE, Walk
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_prompts")]
 TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER, TO_A_POINT = 22, 14, 18
 """Most files of each walk."""
+PAGE = CHECKOUT / "resources/docs/architecture.md"
 
 
 @pytest.fixture
@@ -103,3 +106,7 @@ def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, tmp_path: Path, walk
     assert len(loudspeaker.files) <= TO_THE_LOUDSPEAKER, loudspeaker
     assert len(delta.files) <= TO_A_SKIPPED_LAYER, delta
     assert len(point.files) <= TO_A_POINT, point
+    for walk, title in zip(walks, ("A text to the", "δ to a skipped", "*Run study* to"), strict=True):
+        (page,) = re.findall(rf"^### {re.escape(title)}.*?(?=^##)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        assert {one for one in walk.files if f"`{one}`" not in page} == set(), title
+        assert f"{len(walk.files)} files" in page
