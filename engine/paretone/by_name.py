@@ -31,7 +31,7 @@ def meant(word: str, known: Iterable[str], listed: str) -> str:
 def nearest(word: str, known: Iterable[str], alike: float = _ALIKE) -> str:
     """The only name in ``known`` that contains ``word``, as Fun-CosyVoice3-0.5B does CosyVoice3; otherwise the most
     similar one with a similarity of at least ``alike``, or ``""``."""
-    known = list(known)
+    word, known = str(word), list(known)
     holding = [one for one in known if len(word) > 3 and word.lower() in one.lower()]
     if len(holding) == 1:
         return holding[0]

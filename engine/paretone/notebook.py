@@ -7,13 +7,12 @@ call; cautions are Python warnings.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paretone import files
-from paretone.audio.recording import write_sound
+from paretone.audio.recording import encoded, write_sound
 from paretone.by_name import meant
 from paretone.checks.faults import Checked
 from paretone.checks.faults import checked as checked_for_faults
@@ -31,7 +30,8 @@ from paretone.commands import output
 from paretone.commands.speak import first_codebooks
 from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
-from paretone.errors import Cancelled, PlainError, SettingError, StudyError, TextError
+from paretone.errors import Cancelled, PlainError, SettingError, StudyError
+from paretone.front_end.speakable import require_words
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
 from paretone.reading import shown
@@ -43,6 +43,7 @@ from paretone.setting.plan import imported
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Measurements, Take, repeated
+from paretone.studies.definition import SENTENCES
 from paretone.studies.hooks import calibrated
 from paretone.studies.report import rows_of_settings, rows_of_takes
 from paretone.studies.results import Results, read
@@ -133,13 +134,12 @@ class _Desk(Session):
     def study(self, file: str | Path, folder: str | Path = "", ray: str = "", workers: int | None = None) -> Rows:
         if workers and not ray:
             raise StudyError("workers needs ray: without a cluster, this process does everything.")
-        place = output.folder(folder) if folder else results_folder(file)
-        self.carry_out(commands.RunStudy(JOB, str(Path(file).resolve()), str(place), ray, workers))
+        place = output.folder(folder) if folder else results_folder(str(file))
+        self.carry_out(commands.RunStudy(JOB, str(Path(str(file)).resolve()), str(place), ray, workers))
         return Rows(read(place))
 
     @property
     def loaded(self) -> commands.LoadModel:
-        """Command that loaded the model."""
         assert self.executor.loaded is not None
         return self.executor.loaded
 
@@ -221,18 +221,17 @@ class Model:
         ``repeat``: number of further runs for timing; the times are then medians. After an error or an interrupt in the
         middle of a text, :func:`paretone.finished_part` gives the finished passages.
         """
-        _require_text(text)
+        require_words(text)
         if profile is not None:
             if options or techniques or seed or as_published:
                 raise SettingError("A profile has its own options, techniques and seed; give either these or it.")
-            used = profile if isinstance(profile, Profile) else Profile.load(profile)
+            used = profile if isinstance(profile, Profile) else Profile.load(str(profile))
             used.check(self.info)
             setting, artefacts = used.setting, used.artefacts
             speaker = self._voice(voice, transcript) if voice else used.voice(self._folder)
         else:
             speaker = self._voice(voice, transcript)
-            chosen_setting = self._setting(options, techniques, seed, as_published)
-            setting, artefacts = self._prepared(text, speaker, *chosen_setting)
+            setting, artefacts = self._prepared(text, speaker, *self._setting(options, techniques, seed, as_published))
         made = self._desk.carry_out(commands.Synthesise(JOB, text, speaker, setting, artefacts))
         speech = Speech(made.take, self, speaker, artefacts)
         return speech.time_again(repeat) if repeat else speech
@@ -256,9 +255,9 @@ class Model:
         >>> table = model.calibrate("ditreducio", ["Rice.", "Milk."], threshold=0.2)
         >>> model.speak("Good morning.", techniques={"ditreducio": table})
         """
-        texts = [texts] if isinstance(texts, str) else list(texts)
+        texts = _listed(texts, "texts")
         for text in texts or ("",):
-            _require_text(text)
+            require_words(text)
         declared = technique(name)
         if declared.prepared_by != "calibration":
             raise SettingError(f"{declared.title} is not calibrated; use it as it is, or train what it needs.")
@@ -271,7 +270,7 @@ class Model:
 
     def sweep(
         self,
-        texts: str | Iterable[str] = (),
+        texts: str | Path | Iterable[str] = (),
         voices: Sequence[str | Mapping[str, str]] = (),
         *,
         manifest: str | Path = "",
@@ -299,31 +298,29 @@ class Model:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
         for the window and ``paretone study``, and the same call continues; otherwise they are removed with the rows.
         """
-        spoken = texts if isinstance(texts, str) else list(texts)
+        spoken = texts if isinstance(texts, str | Path) else _listed(texts, "texts")
         if not (spoken or manifest):
             raise SettingError("There is nothing to speak; give texts, or the list of an evaluation set as manifest.")
         loaded = self._desk.loaded
         definition: dict[str, Any] = {
             "title": title,
             "model": self.info.id,
-            "folder": self._folder and str(Path(self._folder).absolute()),
+            "folder": _absolute(self._folder),
             "variant": loaded.variant,
-            "vocoder": loaded.vocoder and str(Path(loaded.vocoder).absolute()),
+            "vocoder": _absolute(loaded.vocoder),
             "device": loaded.device,
-            "sentences": spoken,
-            "voices": list(voices),
-            "manifest": manifest and str(Path(manifest).absolute()),
-            "manifest_audio": manifest_audio and str(Path(manifest_audio).absolute()),
+            "sentences": spoken if isinstance(spoken, list) or spoken in SENTENCES else _absolute(spoken),
+            "voices": _listed(voices, "voices"),
+            "manifest": _absolute(manifest),
+            "manifest_audio": _absolute(manifest_audio),
             "count": count or "",
-            "seeds": list(seeds),
+            "seeds": _listed(seeds, "seeds"),
             "rounds": rounds,
-            "judges": list(judges),
-            "calibration": list(calibration),
+            "judges": _listed(judges, "judges"),
+            "calibration": _listed(calibration, "calibration"),
             **_varied(options or {}, techniques or {}),
         }
-        if not isinstance(as_published, str | Sequence):
-            raise SettingError(f"as_published must be names such as ('T1', 'T2'), not {shown(as_published)}.")
-        if named := [as_published] if isinstance(as_published, str) else list(as_published):
+        if named := _listed(as_published, "as_published"):
             definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
         file = output.folder(owner.name if owner is not None else str(folder)) / "sweep.json"
@@ -381,17 +378,15 @@ class Model:
         """
         said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
         setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
-        spoken = Utterance(said, speaker)
-        return self._desk.carry_out(
-            commands.MeasureRoofline(JOB, spoken, setting, artefacts, rounds=rounds, card=card)
-        ).report
+        measure = commands.MeasureRoofline(JOB, Utterance(said, speaker), setting, artefacts, rounds=rounds, card=card)
+        return self._desk.carry_out(measure).report
 
     def prepare(self, name: str, job: str = "", **values: object) -> Any:
         """Carry out a ``job`` of the technique ``name``, such as its training; by default its only one. ``values``:
         fields of its request (see its class in ``paretone.techniques``); model, folder and device are the loaded ones.
         New weights are then available to the model.
 
-        >>> model.prepare("guidance_free", work="runs/guidance-free", minutes=5)
+        >>> model.prepare("guidance_free", weight=0.67, work="runs/guidance-free", minutes=5)
         """
         declared = technique(name)
         found = [one for one in declared.jobs if job in ("", one.name)]
@@ -400,23 +395,22 @@ class Model:
             said = f"has no job named {shown(job)}" if job else "has several jobs" if names else "prepares nothing"
             raise SettingError(f"{declared.title} {said}; {meant(job, names, 'it has')}")
         kind = imported(found[0].request)
-        known = {one.name for one in fields(kind)}
-        if unknown := sorted(set(values) - known):
+        known = {one.name: one.default is MISSING and one.default_factory is MISSING for one in fields(kind)}
+        if unknown := sorted(set(values) - set(known)):
             instead = meant(unknown[0], known, "it takes")
-            raise SettingError(f"{declared.title}: {found[0].title} takes no {shown(unknown[0])}; {instead}")
-        loaded = self._desk.loaded
-        here = {name: getattr(loaded, name) for name in ("model", "folder", "variant", "vocoder", "device")}
+            raise SettingError(f"{declared.title}: {found[0].name} takes no {shown(unknown[0])}; {instead}")
+        here = {name: getattr(self._desk.loaded, name) for name in ("model", "folder", "variant", "vocoder", "device")}
         given = {**{name: value for name, value in here.items() if name in known}, **values}
-        try:
-            request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
-        except TypeError as error:
-            raise SettingError(f"{declared.title}: {found[0].title} needs more: {error}.") from error
+        if lacking := [one for one, required in known.items() if required and one not in given]:
+            raise SettingError(f"{declared.title}: {found[0].name} also needs {', '.join(lacking)}.")
+        request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
         return self._desk.carry_out(commands.Prepare(JOB, name, request)).result
 
-    def export(self, profile: Profile, target: str, folder: str | Path) -> tuple[Path, ...]:
-        """Write ``profile`` into ``folder`` in the form of another program's ``target`` (listed by ``paretone export
-        --help``); returns the files."""
-        written = self._desk.carry_out(commands.ExportProfile(JOB, profile, target, str(folder), self._folder))
+    def export(self, profile: Profile | str | Path, target: str, folder: str | Path) -> tuple[Path, ...]:
+        """Write ``profile``, or its file, into ``folder`` in the form of another program's ``target`` (listed by
+        ``paretone export --help``); returns the files."""
+        given = profile if isinstance(profile, Profile) else Profile.load(str(profile))
+        written = self._desk.carry_out(commands.ExportProfile(JOB, given, target, str(folder), self._folder))
         return tuple(Path(folder) / name for name in written.files)
 
     def cancel(self) -> None:
@@ -520,7 +514,6 @@ class Speech:
 
     @property
     def measurements(self) -> Measurements:
-        """Times, passes and memory."""
         return self.take.measurements
 
     @property
@@ -540,6 +533,8 @@ class Speech:
 
     def save(self, path: str | Path) -> None:
         """Write the audio in the format of the suffix. WAV files hold exactly the samples."""
+        if not isinstance(path, str | Path):
+            raise SettingError(f"path must be that of a file, not {shown(path)}.")
         for remark in write_sound(Path(path), self.samples, self.sample_rate):
             warnings.warn(remark, stacklevel=2)
 
@@ -569,8 +564,8 @@ class Speech:
 
     def time_again(self, times: int = commands.REPEATS) -> Speech:
         """The same speech timed again: its times are medians, and ``take.repeats`` has every run."""
-        if times < 1:
-            raise SettingError(f"times must be at least 1, not {shown(times)}.")
+        if not isinstance(times, int) or times < 1:
+            raise SettingError(f"times must be a whole number from 1 on, not {shown(times)}.")
         again = commands.TimeAgain(
             JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
         )
@@ -580,11 +575,7 @@ class Speech:
         return f"<{self.seconds:.2f} s of speech, RTF {self.real_time_factor:.3f}>"
 
     def _repr_html_(self) -> str:
-        sound = io.BytesIO()
-        import soundfile
-
-        soundfile.write(sound, np.clip(self.samples, -1, 1), self.sample_rate, format="WAV", subtype="PCM_16")
-        data = base64.b64encode(sound.getvalue()).decode()
+        data = base64.b64encode(encoded(np.clip(self.samples, -1, 1), self.sample_rate, "WAV", "PCM_16")).decode()
         return f'{escape(repr(self)[1:-1])}<br><audio controls src="data:audio/wav;base64,{data}"></audio>'
 
 
@@ -595,7 +586,6 @@ class Rows(Sequence[dict[str, Any]]):
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        """All results of the study."""
         self.owner: object = None
         """Keeps a temporary folder alive."""
         knobs = _varied_knobs(results)
@@ -683,6 +673,19 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
+def _listed(given: Any, name: str) -> list[Any]:
+    """``given`` as a list, of one if it is a text. Raises :class:`SettingError` with ``name``."""
+    if isinstance(given, str):
+        return [given] if given else []
+    if not _is_list(given):
+        raise SettingError(f"{name} must be a list, not {shown(given)}.")
+    return list(given)
+
+
+def _absolute(path: str | Path) -> str:
+    return str(path) and str(Path(str(path)).absolute())
+
+
 def _mapping(given: Any, name: str) -> dict[str, Any]:
     """``given`` as a dictionary with string keys. Raises :class:`SettingError` with ``name``."""
     if given is None or given is True:
@@ -690,11 +693,6 @@ def _mapping(given: Any, name: str) -> dict[str, Any]:
     if isinstance(given, Mapping) and all(isinstance(one, str) for one in given):
         return dict(given)
     raise SettingError(f"{name} must be a dictionary with names, such as {{'steps': 16}}, not {shown(given)}.")
-
-
-def _require_text(text: object) -> None:
-    if not isinstance(text, str) or not text.strip():
-        raise TextError(f"text must be a text, not {shown(text)}.")
 
 
 def _refuse(value: Any) -> object:

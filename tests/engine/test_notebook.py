@@ -128,7 +128,7 @@ def test_a_sweep_has_the_baseline_and_every_combination(sweep: Rows) -> None:
 
 
 def test_a_sweep_takes_settings_as_published(model: Model, tmp_path: Path) -> None:
-    with pytest.raises(PlainError, match="must be names such as"):
+    with pytest.raises(PlainError, match="as_published must be a list, not True"):
         model.sweep([TEXT], options=FEW, as_published=True)  # type: ignore[arg-type]
     with pytest.raises(StudyError, match="T9"):
         model.sweep([TEXT], options=FEW, as_published=("T2", "T9"), folder=tmp_path)
@@ -162,6 +162,12 @@ def test_a_sweep_in_a_folder_is_a_study_that_continues(model: Model, sweep: Rows
     assert len(paretone.run_study(folder / "sweep.json")) == 4
 
 
+def test_a_sweep_speaks_the_lines_of_a_file(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lines.txt").write_text("Milk.\n")
+    monkeypatch.chdir(tmp_path)
+    assert [row["text"] for row in model.sweep("lines.txt", options=FEW).takes] == ["Milk."]
+
+
 def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
     rows = model.sweep([TEXT], options={"steps": 2})
     folder = rows.folder
@@ -171,8 +177,12 @@ def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
 
 
 def test_a_profile_is_exported_for_another_program(model: Model, tmp_path: Path) -> None:
-    written = model.export(model.speak(TEXT, options=FEW).profile(), "f5-tts", tmp_path / "out")
+    profile = model.speak(TEXT, options=FEW).profile()
+    profile.save(tmp_path / "p.json")
+    written = model.export(profile, "f5-tts", tmp_path / "out")
     assert written and all(path.is_file() for path in written)
+    again = model.export(tmp_path / "p.json", "f5-tts", tmp_path / "again")
+    assert [path.name for path in again] == [path.name for path in written]
 
 
 REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
@@ -204,6 +214,20 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "codebooks": (lambda model: model.speak(TEXT, options=FEW).first_codebooks(1), "F5 mini has no codebooks"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
     "sweep's folder": (lambda model: model.sweep([TEXT], folder=__file__), "is a file; give the name of a folder"),
+    "model, no text": (lambda model: paretone.load(3), "no model named 3"),
+    "technique, no text": (lambda model: model.calibrate(3, TEXT), "no technique named 3"),
+    "profile, no path": (lambda model: model.speak(TEXT, profile=3), "no profile 3"),
+    "export of nothing": (lambda model: model.export(None, "f5-tts", "out"), "no profile None"),
+    "study, no path": (lambda model: paretone.run_study(3), "no study"),
+    "texts": (lambda model: model.sweep(3), "texts must be a list, not 3"),
+    "a text alone": (lambda model: model.sweep(TEXT), "Rice. is no text file .*give a list, a file, or one of harvard"),
+    "seeds": (lambda model: model.sweep([TEXT], seeds=3), "seeds must be a list, not 3"),
+    "a judge alone": (lambda model: model.sweep([TEXT], judges="ears"), "ears"),
+    "times": (lambda model: model.speak(TEXT, options=FEW).time_again("x"), "times must be a whole number"),
+    "file, no path": (lambda model: model.speak(TEXT, options=FEW).save(3), "path must be that of a file"),
+    "nothing to say": (lambda model: paretone.say(3), "text must be a text, not 3"),
+    "word, no text": (lambda model: paretone.teach(3, "three"), "'3' cannot be taught"),
+    "job's required field": (lambda model: model.prepare("guidance_free", work="none"), "train also needs weight"),
     "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),
 }
 

@@ -88,14 +88,14 @@ def transcript(speech: Speech) -> Iterator[Found]:
 
 
 OWN = """
-length, Length: Of a second models learn little: F5 mini and LM mini are less similar (0.70 instead of 0.80) from 0.9 s.
+length, Length: One second tells models little: with 0.9 s F5 mini and LM mini are less similar (0.70 instead of 0.80).
   Of a long prompt they use the beginning, or become slow. Use 3 to 12 s.
 late, Late start: F5 mini and LM mini trim it; other models copy the pause, or take it for slow speech. Cut it off.
 noise, Noise: It is copied with the voice: at −10 dB F5 mini is less similar (0.74 instead of 0.80). Use a cleaner
   recording.
 reverberation, Reverberation: The room is copied with the voice: in one of 0.6 s F5 mini is less similar (0.77 instead
   of 0.80). Record closer to the microphone, or in a room with soft furniture.
-bandwidth, Narrow band: The voice becomes dull and another: by way of 16 kHz F5 mini's similarity falls from 0.80 to
+bandwidth, Narrow band: The voice becomes dull and changes: by way of 16 kHz F5 mini's similarity falls from 0.80 to
   0.63. Use a recording of 24 kHz or more, without a telephone or a strong codec.
 """
 SHARED = """

@@ -85,7 +85,7 @@ def taught(text: str) -> Mapping[str, str]:
 
 def checked_word(word: str) -> str:
     """``word`` without blanks around it. Raises :class:`TextError` unless it is one word of letters."""
-    word = unicodedata.normalize("NFC", word.strip()).replace("’", "'")
+    word = unicodedata.normalize("NFC", str(word).strip()).replace("’", "'")
     if not _WORD.fullmatch(word):
         raise TextError(f"{shown(word)} cannot be taught; give one word of letters, without blanks and digits.")
     return word
@@ -94,7 +94,7 @@ def checked_word(word: str) -> str:
 def phonemes(said: str) -> str:
     """Phonemes of a respelling, syllables joined by hyphens and the stressed one in capitals, or of IPA between
     slashes. Raises :class:`TextError` with what cannot be read."""
-    said = unicodedata.normalize("NFC", said.strip())
+    said = unicodedata.normalize("NFC", str(said).strip())
     if not said:
         raise TextError(
             "There is no pronunciation; write a respelling such as PAIR-uh-tone, or IPA such as /ˈpɛɹətoʊn/."
@@ -209,7 +209,7 @@ def forget(word: str) -> None:
 
 
 def _without(word: str) -> dict[str, str]:
-    return {one: said for one, said in read_lexicon().items() if one.casefold() != word.strip().casefold()}
+    return {one: said for one, said in read_lexicon().items() if one.casefold() != str(word).strip().casefold()}
 
 
 def _write(words: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
 from paretone.front_end.written_forms import COUNTED, ENDINGS, STARTERS, TITLES
 from paretone.observer import may_stop
-from paretone.reading import named_first, shortened
+from paretone.reading import named_first, shortened, shown
 from paretone.wording import grouped
 
 PIECE_SECONDS = 6.0
@@ -131,8 +131,10 @@ MOST_NAMED = 8
 """Maximum number of characters or words named in a sentence for the user."""
 
 
-def require_words(text: str) -> None:
-    """Raise :class:`TextError` for an empty text."""
+def require_words(text: object) -> None:
+    """Raise :class:`TextError` for an empty text, or none."""
+    if not isinstance(text, str):
+        raise TextError(f"text must be a text, not {shown(text)}.")
     if not text.strip():
         raise TextError("There is no text to speak; type at least one word.")
 

@@ -35,6 +35,12 @@ from paretone.wording import grouped
 
 LIMIT = 20_000
 """Default limit of a study's takes, unless the study sets ``limit``."""
+SENTENCES = {
+    "harvard": catalogue.harvard_sentences,
+    "unseen": catalogue.unseen_sentences,
+    "demo": catalogue.sentences,
+}
+"""Sentences that a study can name."""
 PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 """Five seeds used in published evaluations, ``seeds = "paper"``."""
 _LARGEST_BYTES = 4 * 2**20
@@ -193,13 +199,8 @@ class _Reader:
 
     def _sentences(self) -> tuple[str, ...]:
         given = self._fields.get("sentences", "harvard")
-        known = {
-            "harvard": catalogue.harvard_sentences,
-            "unseen": catalogue.unseen_sentences,
-            "demo": catalogue.sentences,
-        }
-        if isinstance(given, str) and given in known:
-            texts = known[given]()
+        if isinstance(given, str) and given in SENTENCES:
+            texts = SENTENCES[given]()
         elif isinstance(given, str):
             path = self._path(given)
             try:
@@ -207,8 +208,7 @@ class _Reader:
             except (OSError, UnicodeDecodeError) as error:
                 why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
                 raise StudyError(
-                    f"sentences is neither a list, 'harvard', 'unseen' nor 'demo', and {path} is not a text file: "
-                    f"{why}."
+                    f"sentences: {path} is no text file ({why}); give a list, a file, or one of {', '.join(SENTENCES)}."
                 ) from error
             texts = tuple(line.strip() for line in lines if line.strip())
         else:
