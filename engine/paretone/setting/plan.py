@@ -465,6 +465,13 @@ def flow_of(plan: Any) -> FlowPlan:
     return found
 
 
+def with_flow_options(plan: Any, **options: object) -> Any:
+    """``plan`` with other options of its flow, even beyond their limits. Raises as :func:`flow_of`."""
+    flow = flow_of(plan)
+    changed = replace(flow, options=flow.options.replace(**options))
+    return changed if flow is plan else replace(plan, flow=changed)
+
+
 class NotPrepared(SettingError):
     """A technique lacks its table, draft or weights. ``plan``: then, as far as known; ``command`` prepares it."""
 

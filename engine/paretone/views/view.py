@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from paretone.models.base import FlowModel, ModelInfo, SpeechModel, Utterance, flow_model
+from paretone.models.base import FLOW, FlowModel, ModelInfo, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer, Passing, StepReport
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, count
 from paretone.setting.setting import Setting
@@ -56,14 +56,14 @@ class View:
     families: tuple[str, ...]
     compute: Callable[[Task], Findings]
     knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()
-    of_mel_flow: bool = False
-    """Whether it also draws the flow after a language model, if that is a diffusion transformer."""
 
     def subject(self, info: ModelInfo) -> ModelInfo | None:
-        """What it draws of the model of ``info``: the model, or the flow after it; ``None`` if it suits neither."""
+        """What it draws of the model of ``info``: the model or, for flows, the flow after its language model if that is
+        a diffusion transformer; ``None`` if it suits neither."""
         if info.family in self.families:
             return info
-        return info.of_flow if self.of_mel_flow and info.mel_flow is not None and info.mel_flow.transformer else None
+        after = FLOW in self.families and info.mel_flow is not None and info.mel_flow.transformer
+        return info.of_flow if after else None
 
 
 def count_knob(

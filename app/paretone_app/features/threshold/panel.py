@@ -288,6 +288,7 @@ class ThresholdPanel(QWidget):
         self.log_box.toggled.connect(self._draw)
 
         self.figures: dict[str, QLabel] = {}
+        self.heads: dict[str, QLabel] = {}
         figures = GridLayout()
         figures.setHorizontalSpacing(BROAD)
         figures.setVerticalSpacing(0)
@@ -297,7 +298,7 @@ class ThresholdPanel(QWidget):
             for row, one in enumerate((head, value)):
                 one.setAlignment(Qt.AlignmentFlag.AlignRight)
                 figures.addWidget(one, row, column)
-            self.figures[name] = value
+            self.figures[name], self.heads[name] = value, head
 
         self._top = build.row((self.verdict, 1), build.column(self.calibrate_button, 1))
         self.pages = Invited(build.column(self.legend, (self.histogram, 3), (self.share, 2)))
@@ -338,9 +339,10 @@ class ThresholdPanel(QWidget):
         self._reason, self._yet = reason, yet
         self._show()
 
-    def set_operations(self, operations: OperationCounts | None) -> None:
-        """Operations of a backbone evaluation, to predict the ops ratio."""
+    def set_operations(self, operations: OperationCounts | None, of_flow: bool = False) -> None:
+        """Operations of a backbone evaluation, to predict the ops ratio; ``of_flow``: after a language model."""
         self._operations = operations
+        self.heads["Operations"].setText("Flow operations" if of_flow else "Operations")
         self._show()
 
     def set_colours(self, colours: Colours) -> None:
@@ -461,7 +463,7 @@ class ThresholdPanel(QWidget):
             plot.summary = said
             plot.refresh()
         for name, label in figures.items():
-            label.setAccessibleName(f"{name}: {label.text()}")
+            label.setAccessibleName(f"{self.heads[name].text()}: {label.text()}")
 
     def _verdict(self) -> tuple[str, str]:
         """What is known of the table at δ, and the look of that sentence."""

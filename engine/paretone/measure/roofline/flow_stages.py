@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.errors import SettingError
 from paretone.measure.roofline import counts, report
 from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
 from paretone.models.f5.unett import UNetT, UNetTLayer
@@ -133,11 +132,9 @@ WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 
 """Bytes per activation and per weight by precision."""
 
 
-def flow_stages(works: FlowInternals, title: str) -> tuple[TimedPhase, ...]:
-    """``works`` as phases. Runs it once to find the skipped parts. Raises :class:`paretone.errors.SettingError`, with
-    the model's ``title``, for a backbone without accessible layers."""
-    if not isinstance(works.backbone, DiffusionTransformer | UNetT):
-        raise SettingError(f"The backbone of {title} cannot be measured by component.")
+def flow_stages(works: FlowInternals) -> tuple[TimedPhase, ...]:
+    """``works`` as phases. Runs it once to find the skipped parts. A backbone without accessible layers is one
+    component."""
     state = works.integrate()
     note, shape = "time vectors are kept from the first run", f"{works.audio_seconds:.1f} s of audio"
     conditioning = once(
@@ -150,7 +147,14 @@ def flow_stages(works: FlowInternals, title: str) -> tuple[TimedPhase, ...]:
 def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     phase = works.phases[number]
     end = works.phases[number + 1].first if number + 1 < len(works.phases) else len(works.times)
-    forwards, rows = end - phase.first, phase.run.branches
+    forwards, rows = end - phase.first, phase.counts.branches
+    branches = f"{rows} branch{'es' if rows > 1 else ''} × {works.frames} frames"
+    title = "Evaluations" if len(works.phases) == 1 else ("Guided evaluations", "Unguided evaluations")[number]
+    whole, whole_forwards = _whole(works, phase, forwards)
+    name = ("evaluation", "unguided")[number]
+    if not isinstance(works.backbone, DiffusionTransformer | UNetT):
+        run, share = (works.integrate, len(works.times)) if whole is None else (whole, whole_forwards)
+        return replace(once(name, title, report.NETWORK, run, branches), forwards=forwards / share)
     precision = works.plan.precision
     share = _share(works, phase, end)
     note = "" if share == 1 else f"{percent(share)} of the layers' operations are computed"
@@ -183,10 +187,7 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
         TimedComponent(report.HEAD),
         TimedComponent(report.SAMPLING),
     )
-    branches = f"{rows} branch{'es' if rows > 1 else ''} × {works.frames} frames"
-    title = "Evaluations" if len(works.phases) == 1 else ("Guided evaluations", "Unguided evaluations")[number]
-    whole, whole_forwards = _whole(works, phase, forwards)
-    name, each = ("evaluation", "unguided")[number], tuple(partial(pieces.layer, index) for index in range(layers))
+    each = tuple(partial(pieces.layer, index) for index in range(layers))
     shape = f"{branches}, {layers} layers of {width}, {pieces.heads} heads"
     return TimedPhase(name, title, forwards, parts, pieces.in_order(), whole, whole_forwards, each, shape=shape)
 

@@ -78,7 +78,7 @@ OF_FLOW = "flow-"
 
 def _of_flow(works: FlowInternals) -> Iterator[TimedPhase]:
     """The phases of a flow after the tokens, and its vocoder, over the whole passage at once."""
-    for stage in flow_stages(works, "the flow"):
+    for stage in flow_stages(works):
         title = "Vocoder" if stage.name == "decoder" else f"Flow: {stage.title.lower()}"
         yield replace(stage, name=f"{OF_FLOW}{stage.name}", title=title)
 

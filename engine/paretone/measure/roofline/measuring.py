@@ -129,7 +129,7 @@ def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> 
     works: FlowInternals | LanguageInternals | MaskedInternals
     if isinstance(model, FlowSpeech):
         works = model.internals(script, check)
-        stages, seconds = flow_stages(works, model.info.title), works.audio_seconds
+        stages, seconds = flow_stages(works), works.audio_seconds
         device = works.sampler.noise.device
     elif isinstance(model, LanguageSpeech):
         works = model.internals(script, check)

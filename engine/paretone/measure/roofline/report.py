@@ -13,7 +13,8 @@ from paretone.wording import comma_separated, comments
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
 JOINS, FRAMES = "joins", "frames"
-NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
+NORMS, NETWORK, HEAD, SAMPLING, DECODER = "norms", "network", "head", "sampling", "decoder"
+CONDITIONING, REST = "conditioning", "rest"
 TITLES = {
     EMBEDDING: "Embedding",
     JOINS: "Skip connections",
@@ -21,6 +22,7 @@ TITLES = {
     ATTENTION: "Attention",
     FEED_FORWARD: "Feed-forward",
     NORMS: "Norms, residuals",
+    NETWORK: "Whole network",
     HEAD: "Head",
     SAMPLING: "Sampling",
     FRAMES: "Codes within frames",
@@ -36,6 +38,7 @@ MEANINGS = {
     ATTENTION: "Both products of attention and the softmax between them",
     FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
     NORMS: "Norms of the layers, gates and residual additions",
+    NETWORK: "A flow's network whose layers are not transformers', with guidance and the solver's step",
     HEAD: "The last norm and the products to scores or velocities",
     SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
     FRAMES: "The network that completes each token to a frame of several codes, with its sampling",

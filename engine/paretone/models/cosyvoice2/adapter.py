@@ -33,7 +33,6 @@ from paretone.models.families.passages import Decoded, Passages, TokenDecoder, T
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import with_flow_weights
 from paretone.models.loading import LoadRequest
-from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -225,8 +224,6 @@ class CosySpeech(LanguageSpeech):
 
     def internals(self, script: Any, check: Callable[[], None] = lambda: None) -> LanguageInternals:
         works = super().internals(script, check)
-        if not isinstance(self._flow.estimator, DiffusionTransformer):
-            return works
 
         def flow(tokens: Sequence[int]) -> FlowInternals:
             def decode(state: Tensor) -> Decoded:

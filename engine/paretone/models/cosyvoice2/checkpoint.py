@@ -27,7 +27,7 @@ from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import COSYVOICE_2, HEAD, LAYERS, LanguageModel, TableLayout
-from paretone.models.cosyvoice2.model import MODEL
+from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL, MODEL, edition_in
 from paretone.models.cosyvoice2.speech_tokenizer import MEL, SPEAKER, TOKENIZER, RecordingEncoder
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow, TokenToMel
@@ -37,7 +37,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.causal import CausalConfig
 
-LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
+VOCODER = "hift.pt"
 BLANK = "CosyVoice-BlankEN"
 CONFIG = f"{BLANK}/config.json"
 COUNTERS = ("epoch", "step")
@@ -94,7 +94,10 @@ class OfficialFolder:
     """File of the language model."""
 
     def require_parts(self) -> None:
-        """Raise :class:`CheckpointError` that names missing files."""
+        """Raise :class:`CheckpointError` that names missing files, or the edition that the weights are of."""
+        found = edition_in(self.root)
+        if found not in ("", self.edition.title):
+            raise CheckpointError(f"{self.root} holds weights of {found}, not of {self.edition.title}: choose {found}.")
         parts = (self.language_weights, FLOW, VOCODER, self.edition.tokenizer, SPEAKER)
         names = (*parts, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
         tuned = any((self.root / name).is_file() for name in names)

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
+from paretone.models.cosyvoice2.model import TITLE, TITLE_3
 from paretone.models.families.language_network import IGNORED, Parts, TokenModel, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers, shapes_of
 from paretone.models.files.config_file import WeightShapes
@@ -48,8 +49,8 @@ class TableLayout:
     """Whether the head has a bias."""
 
 
-COSYVOICE_2 = TableLayout("CosyVoice 2")
-COSYVOICE_3 = TableLayout("CosyVoice 3", stops=200, end=1, marks=(0, 2), biased=False)
+COSYVOICE_2 = TableLayout(TITLE)
+COSYVOICE_3 = TableLayout(TITLE_3, stops=200, end=1, marks=(0, 2), biased=False)
 TRANSFORMER = "llm.model.model."
 LAYERS = f"{TRANSFORMER}layers."
 TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
@@ -84,7 +85,7 @@ class LanguageModel:
     ) -> LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
         of text. Tensors are not copied. Raises :class:`CheckpointError`."""
-        weights, title = dict(weights), f"a language model of {layout.title}"
+        weights, title = dict(weights), "a language model of CosyVoice 2 or 3"
         shape = WeightShapes(shapes_of(weights), where, title)
         (rows, _), (ids, _) = shape(SPEECH, 2), shape(TEXT, 2)
         if rows <= layout.stops:

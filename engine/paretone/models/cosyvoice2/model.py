@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.models.cosyvoice2.config import FLOW_OPTIONS, OPTIONS, without_effect
 from paretone.models.declaration import LanguageExports, Model
+from paretone.models.files.config_file import pickled
 from paretone.models.files.releases import APACHE, Release, files_of
 
 _FILES = files_of(
@@ -19,21 +21,37 @@ _FILES = files_of(
 which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for TensorRT."""
 
 
+LANGUAGE_MODEL, REINFORCED_MODEL, FLOW = "llm.pt", "llm.rl.pt", "flow.pt"
+TITLE, TITLE_3 = "CosyVoice 2", "CosyVoice 3"
+
+
+def edition_in(folder: Path) -> str:
+    """Title of the CosyVoice whose release, or a fine-tune's language model or flow, is in ``folder``: by the names of
+    the weights, else by files of version 3 that fine-tunes copy. ``""`` if neither fits."""
+    for name in (LANGUAGE_MODEL, REINFORCED_MODEL, FLOW):
+        weights = {text for _, text in islice(pickled(folder / name), MOST_READ) if isinstance(text, str)}
+        if "llm.model.model.embed_tokens.weight" in weights:  # Version 1 has another transformer.
+            return TITLE if "llm_embedding.weight" in weights else TITLE_3
+        if "decoder.estimator.transformer_blocks.0.attn.to_q.weight" in weights:
+            return TITLE_3
+        if "encoder.up_encoders.0.norm_ff.weight" in weights:
+            return TITLE
+    copied = any((folder / name).is_file() for name in ("speech_tokenizer_v3.onnx", "cosyvoice3.yaml"))
+    return TITLE_3 if copied else ""
+
+
+MOST_READ = 500_000
+"""Operations read of a pickle; the release's has 40,000."""
+
+
 def _recognised(folder: Path) -> float:
-    """The release; a fine-tune of its language model or its flow alone looks like one of any version."""
-    there = [(folder / name).is_file() for name in ("llm.pt", "flow.pt")]
-    return 0.0 if is_version_3(folder) else 1.0 if all(there) else 0.5 * any(there)
-
-
-def is_version_3(folder: Path) -> bool:
-    """Whether ``folder`` holds its tokenizer, or its configuration, by which upstream tells the version and which
-    fine-tunes copy."""
-    return any((folder / name).is_file() for name in ("speech_tokenizer_v3.onnx", "cosyvoice3.yaml"))
+    there = any((folder / name).is_file() for name in (LANGUAGE_MODEL, FLOW))
+    return {TITLE: 1.0, TITLE_3: 0.0}.get(edition_in(folder), 0.5 * there)  # Loading says what does not fit.
 
 
 MODEL = Model(
     id="CosyVoice2-0.5B",
-    title="CosyVoice 2",
+    title=TITLE,
     summary="506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
     family=LANGUAGE,
     licence=APACHE,

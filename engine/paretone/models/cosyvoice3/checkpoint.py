@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from paretone.models.cosyvoice2.adapter import CosySpeech, load_cosyvoice
-from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, LANGUAGE_MODEL, Edition
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, Edition
 from paretone.models.cosyvoice2.language_model import COSYVOICE_3
+from paretone.models.cosyvoice2.model import LANGUAGE_MODEL, REINFORCED_MODEL
 from paretone.models.cosyvoice2.speech_tokenizer import MEL
 from paretone.models.cosyvoice3.config import (
     ADDED,
@@ -24,8 +25,6 @@ from paretone.models.cosyvoice3.flow import TokenToMel
 from paretone.models.cosyvoice3.model import MODEL
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.loading import LoadRequest
-
-REINFORCED_MODEL = "llm.rl.pt"
 
 
 def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:

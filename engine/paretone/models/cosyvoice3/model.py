@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, FLOW_OPTIONS, INSTRUCTION, MODE
-from paretone.models.cosyvoice2.model import is_version_3
+from paretone.models.cosyvoice2.model import TITLE_3, edition_in
 from paretone.models.cosyvoice3.config import LAYOUT, NAME, OPTIONS, REINFORCED
 from paretone.models.declaration import LanguageExports, Model
 from paretone.models.files.releases import APACHE, Release, files_of
@@ -26,7 +26,7 @@ def _without_effect(option: str, options: Values) -> str:
 
 MODEL = Model(
     id=NAME,
-    title="CosyVoice 3",
+    title=TITLE_3,
     summary="506 million parameters on Qwen2, then a diffusion transformer; Chinese, English and more; voice cloning, "
     "instructions, streaming.",
     family=LANGUAGE,
@@ -47,7 +47,7 @@ MODEL = Model(
         "vocabulary, reads it.",
         official=True,
     ),
-    recognised=lambda folder: float(is_version_3(folder)),
+    recognised=lambda folder: float(edition_in(folder) == TITLE_3),
     without_effect=_without_effect,
     place=95,
 )

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import math
 import pickle
-import pickletools
 import re
 import struct
 import warnings
@@ -18,7 +17,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -28,7 +27,7 @@ from torch import Tensor, nn
 from paretone.errors import CheckpointError
 from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
-from paretone.models.files.config_file import READ
+from paretone.models.files.config_file import NO_ZIP, READ, pickled
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
@@ -189,7 +188,7 @@ def _require_packed(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as packed:
             unpacked = sum(one.file_size for one in packed.infolist())
-    except _NO_ZIP:
+    except NO_ZIP:
         return
     size = path.stat().st_size
     if unpacked > size:
@@ -232,27 +231,17 @@ def _holds_code(path: Path, code: str) -> CheckpointError:
 
 def _imports(path: Path) -> list[str]:
     """Imports of the pickles in a ``.pt``, read without executing them, as far as they can be parsed."""
-    found: list[str] = []
-    with contextlib.suppress(*_NO_ZIP), path.open("rb") as file:
-        # Before torch 1.6: three of description, the content, and the names of tensors.
-        pickles: Iterable[IO[bytes]] = [file] * 5
-        if zipfile.is_zipfile(path):
-            packed = zipfile.ZipFile(file)
-            pickles = (packed.open(name) for name in packed.namelist() if name.endswith("data.pkl"))
-        for pickled in pickles:
-            texts: list[str] = []
-            for operation, argument, _ in pickletools.genops(pickled):
-                if operation.name == "GLOBAL":
-                    found.append(str(argument).replace(" ", "."))
-                elif operation.name == "STACK_GLOBAL":
-                    found.append(".".join(texts[-2:]))
-                elif isinstance(argument, str):
-                    texts.append(argument)
+    found, texts = list[str](), list[str]()
+    for operation, argument in pickled(path):
+        if operation == "GLOBAL":
+            found.append(str(argument).replace(" ", "."))
+        elif operation == "STACK_GLOBAL":
+            found.append(".".join(texts[-2:]))
+        elif isinstance(argument, str):
+            texts.append(argument)
     return found
 
 
-_NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error)
-"""Exceptions for damaged zips."""
 _OF_WEIGHTS = ("torch.", "collections.OrderedDict")
 """Imports in pickles of weights."""
 

@@ -7,15 +7,20 @@ against the weights by :mod:`paretone.models.networks.shapes`.
 
 from __future__ import annotations
 
+import contextlib
+import pickletools
 import re
-from collections.abc import Callable, Mapping, Sequence
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from paretone.errors import CheckpointError
 from paretone.fields import is_of
-from paretone.reading import read_json, read_yaml, shortened, shown
+from paretone.reading import read_json, read_yaml, require_regular, shortened, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -41,6 +46,29 @@ def entries_of(path: Path) -> Mapping[str, Any]:
         return ConfigFile.read(path).entries
     except CheckpointError:
         return {}
+
+
+def pickled(path: Path) -> Iterator[tuple[str, Any]]:
+    """Operations of the pickles in a ``.pt`` and their arguments, such as the names of its weights, read without
+    executing them, as far as they can be parsed."""
+    with contextlib.suppress(*NO_ZIP):
+        require_regular(path)
+        with path.open("rb") as file:
+            # Before torch 1.6: three of description, the content, and the names of tensors.
+            pickles: Iterable[IO[bytes]] = [file] * 5
+            if zipfile.is_zipfile(path):
+                packed = zipfile.ZipFile(file)
+                pickles = (packed.open(name) for name in packed.namelist() if name.endswith("data.pkl"))
+            for one in pickles:
+                for operation, argument, _ in pickletools.genops(one):
+                    yield operation.name, argument
+
+
+NO_ZIP = (
+    *(zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error),
+    zlib.error,
+)
+"""Exceptions for damaged zips."""
 
 
 class WeightShapes:

@@ -130,7 +130,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if "official" in one.places:
             write_json(one.places["official"], table.to_official())
         ops_ratio = flow_of(resolve(model.info, setting, (one.record.table,))).ops_ratio(operations)
-        found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
+        whose = "model" if model.info.mel_flow is None else "flow"
+        figures = {"ops_ratio": ops_ratio, "ops_ratio_of": whose, "setting": setting.to_json()}
+        found.append({**_figures(one), **figures})
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]
     data: dict[str, Any] = found[0] if options.thresholds is None else {"calibrations": found}
     data = {**data, "machine": session.machine, "published": [one.to_json() for one in compared]}
@@ -244,6 +246,8 @@ def _figures(one: _Calibration) -> dict[str, object]:
 def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
     rows = [_row(one, figures) for one, figures in zip(calibrations, found, strict=True)]
     ratio = "Ops ratio: operations left of the baseline's."
+    if found[0]["ops_ratio_of"] == "flow":
+        ratio = "Ops ratio of the flow: operations left of those of its baseline; the language model's do not count."
     exact = "The table is the same for every threshold δ of its exact range."
     lines = [*table_lines(rows), "", ratio if calibrations[0].record.is_for_end else f"{exact} {ratio}"]
     if calibrations[0].evidence is not None:
@@ -271,7 +275,7 @@ def _row(one: _Calibration, figures: dict) -> dict[str, object]:
     row = {
         **head,
         **{f"{name} (cells)": count for name, count in figures["cells"].items()},
-        "ops ratio": figures["ops_ratio"],
+        "ops ratio" if figures["ops_ratio_of"] == "model" else "ops ratio of the flow": figures["ops_ratio"],
         "calibration (s)": figures["seconds"],
     }
     if one.evidence is not None:

@@ -63,7 +63,6 @@ class ModuleClock:
     def __init__(self, backbone: DiffusionTransformer, device: torch.device) -> None:
         self._backbone = backbone
         self._device = device
-        self._hooks: list = []
         self.reset()
 
     def reset(self) -> None:
@@ -79,32 +78,31 @@ class ModuleClock:
         return seconds
 
     def __enter__(self) -> ModuleClock:
-        for index in range(self._backbone.layers):
-            block = self._backbone.block(index)
-            for name in MODULES:
-                self._clock(name, getattr(block, name))
+        for owner, method, name in self._clocked():
+            setattr(owner, method, self._timed(name, getattr(owner, method)))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
+        for owner, method, _ in self._clocked():
+            delattr(owner, method)
 
-    def _clock(self, name: str, module: nn.Module) -> None:
-        # Modules of a layer are not recursive, so one mark is enough.
-        begun: list = []
+    def _clocked(self) -> list[tuple[nn.Module, str, str]]:
+        """Owner, method and module's name: attention is not always a call of its module."""
+        forwards = [(block.feed_forward, "forward", "feed_forward") for block in self._backbone.blocks]
+        return [(self._backbone, "attend", "attention"), *forwards]
 
-        def before(module: nn.Module, inputs: object) -> None:
-            begun.append(self._mark())
-
-        def after(module: nn.Module, inputs: object, output: object) -> None:
-            begin, end = begun.pop(), self._mark()
+    def _timed(self, name: str, run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def timed(*given: Any, **named: Any) -> Tensor:
+            begin = self._mark()
+            output = run(*given, **named)
+            end = self._mark()
             if self._device.type == "cuda":
                 self._events.append((name, begin, end))
             else:
                 self._seconds[name] += end - begin
+            return output
 
-        self._hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+        return timed
 
     def _mark(self) -> Any:
         """A CUDA event, or seconds on other devices."""

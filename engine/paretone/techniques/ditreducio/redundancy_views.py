@@ -75,7 +75,6 @@ BRANCH_REDUNDANCY = View(
     question="Where are the outputs of the guidance branches nearly equal?",
     source="DiTReducio (arXiv 2509.09748), figure 8",
     families=("flow",),
-    of_mel_flow=True,
     compute=compute_branches,
 )
 
@@ -178,7 +177,6 @@ ATTENTION_SIMILARITY = View(
     question="Are layers with diagonal attention more redundant than others?",
     source="DiTReducio (arXiv 2509.09748), figure 4",
     families=("flow",),
-    of_mel_flow=True,
     knobs=lambda layers: (
         amount(
             "redundant_from",
@@ -260,7 +258,6 @@ TEMPORAL_REDUNDANCY = View(
     question="How similar are a module's outputs at different steps?",
     source="DiTReducio (arXiv 2509.09748), figure 7",
     families=("flow",),
-    of_mel_flow=True,
     # The paper's layers: 10 and 20 of F5-TTS's 22, and 10 and 22 of MegaTTS 3's 24.
     knobs=lambda layers: tuple(
         count_knob(name, title, "Number of the layer, from 1 at the input.", max(1, round(depth * layers)), layers)
@@ -319,7 +316,6 @@ ATTENTION_MAPS = View(
     question="What does a layer attend to at a step: its neighbours, or stripes?",
     source="DiTReducio (arXiv 2509.09748), figure 3",
     families=("flow",),
-    of_mel_flow=True,
     # By default the layer and step of the paper's diagonal pattern.
     knobs=lambda layers: (
         count_knob("layer", "Layer", "Number of the layer, from 1 at the input.", min(5, layers), layers),

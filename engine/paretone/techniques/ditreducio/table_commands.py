@@ -149,12 +149,15 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
     model = flow_model(model, "Measuring a strategy table")
     script = scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False)
     ops_ratio = table.ops_ratio(model.operations(script))
-    data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
+    whose = "model" if model.info.mel_flow is None else "flow"
+    data = {**report.to_json(), "ops_ratio": ops_ratio, "ops_ratio_of": whose}
+    data |= {"setting": setting.to_json(), "machine": session.machine}
     rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
     lines = [
         *table_lines(rows),
         "",
-        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio {ops_ratio:.3f}; "
+        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio of the {whose} "
+        f"{ops_ratio:.3f}; "
         f"errors are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
         report.verdict,
     ]

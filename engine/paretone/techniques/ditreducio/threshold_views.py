@@ -221,7 +221,6 @@ TABLES = View(
     question="Which modules are skipped as the threshold rises?",
     source="DiTReducio (arXiv 2509.09748), figure 9",
     families=("flow",),
-    of_mel_flow=True,
     knobs=lambda layers: threshold_knobs(),
     compute=ruled(compute_tables),
 )
@@ -479,7 +478,6 @@ ABLATION = View(
     question="What do temporal skipping, branch skipping and pre-calibration each contribute?",
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
-    of_mel_flow=True,
     knobs=lambda layers: (
         *threshold_knobs(count=4, tables=CALIBRATED),
         sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
@@ -539,7 +537,6 @@ OBJECTIVES = View(
     question="How far from the baseline does each way of choosing skips lead, at equal operations?",
     source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
-    of_mel_flow=True,
     knobs=lambda layers: (
         *threshold_knobs(count=4, tables=PREDICTED),
         amount(

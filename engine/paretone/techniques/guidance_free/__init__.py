@@ -118,7 +118,8 @@ def _both(weight: float, on_top: float) -> tuple[str, ...]:
 
 
 def guided(setting: Setting, strength: float) -> Setting:
-    return replace(setting, options=setting.options.replace(guidance=strength))
+    name = "guidance" if "guidance" in setting.options else "flow_guidance"
+    return replace(setting, options=setting.options.replace(**{name: strength}))
 
 
 def describe(knobs: Values) -> str:
@@ -129,7 +130,7 @@ def describe(knobs: Values) -> str:
 
 def require_guidance(info: ModelInfo) -> None:
     """Raise :class:`SettingError` unless the model has the kind of guidance that CFG-free replaces."""
-    if "guidance" not in {knob.name for knob in info.knobs}:
+    if "guidance" not in {knob.name for knob in info.of_flow.knobs}:
         raise SettingError(f"{info.title} is guided differently from F5-TTS, so there are no CFG-free weights for it.")
 
 

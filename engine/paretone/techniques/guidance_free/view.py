@@ -39,7 +39,7 @@ def compute(task: Task) -> Findings:
     sets = weight_sets(info)
     setting = task.setting.baseline
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    units = 1.3 * info.layers * compatibility_of(task.flow.info, setting).steps
+    units = 1.3 * info.of_flow.layers * compatibility_of(task.flow.info, setting, of_flow=True).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
     kind = speaker()
@@ -163,7 +163,7 @@ def compute_stages(task: Task) -> Findings:
     if not kinds:
         raise SettingError(f"No judge is installed. {judge_named('words').problem()} {speaker().problem()}")
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    units = 1.3 * model.info.layers * compatibility_of(task.flow.info, setting).steps
+    units = 1.3 * model.info.of_flow.layers * compatibility_of(task.flow.info, setting, of_flow=True).steps
     ways = 1 + len({run[0].weight for run in runs}) + sum(map(len, runs))
     work = Stages(task.observer, units * len(sentences) * ways)
 

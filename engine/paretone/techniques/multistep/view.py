@@ -11,10 +11,10 @@ import numpy as np
 from paretone.sampling.multistep import METHODS
 from paretone.sampling.options import STEPS
 from paretone.setting.knobs import Effect, Switch, Values, checked
+from paretone.setting.plan import with_flow_options
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import scripted
 from paretone.techniques.multistep import NAME, TITLES
-from paretone.techniques.resolving import without_slots
+from paretone.techniques.resolving import resolve, without_slots
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, count_knob
 
@@ -43,9 +43,13 @@ def compute(task: Task) -> Findings:
     work = Stages(task.observer, sum(counts) * (len(solvers) + ("solver" in options)) + many)
 
     def end(steps: int, changed: dict[str, object], used: UsedTechnique | None, title: str) -> np.ndarray:
-        chosen = replace(setting, options=setting.options.replace(steps=steps, **fixed, **changed))
+        placed = {"steps": steps, **fixed, **changed}
+        # The flow after a language model has options of its own.
+        known = {name: value for name, value in placed.items() if name in options}
+        chosen = replace(setting, options=setting.options.replace(**known))
         if used is not None:
             chosen = chosen.with_technique(used)
+        plan = with_flow_options(resolve(task.model.info, chosen), **placed)
         part = work.part(steps * (2 if changed else 1), f"{title}: {steps} steps")
         taken = 0
 
@@ -54,7 +58,7 @@ def compute(task: Task) -> Findings:
             taken += 1
             part.progress(min(taken, steps), steps)
 
-        return task.flow.last_state(scripted(task.flow, task.utterance.text, task.utterance.voice, chosen), check)
+        return task.flow.last_state(task.flow.script(task.utterance.text, task.utterance.voice, plan), check)
 
     finest = end(many, {}, UsedTechnique(NAME, Values(method="unipc")), "End point")
     curves = []

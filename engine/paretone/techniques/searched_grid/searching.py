@@ -32,7 +32,7 @@ from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import checked
-from paretone.setting.plan import flow_of
+from paretone.setting.plan import with_flow_options
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.techniques import compatibility_of, resolve
@@ -185,10 +185,7 @@ class Judged:
 
 def many_steps(model: FlowModel, setting: Setting) -> Any:
     """Plan of the reference run of ``setting``, without the techniques that approximate it."""
-    plan = resolve(model.info, without_slots(setting, "grid", "solver", "skipping"))
-    flow = flow_of(plan)
-    many = replace(flow, options=flow.options.replace(steps=MANY))
-    return many if flow is plan else replace(plan, flow=many)
+    return with_flow_options(resolve(model.info, without_slots(setting, "grid", "solver", "skipping")), steps=MANY)
 
 
 def adds_noise(setting: Setting, model: FlowModel) -> bool:

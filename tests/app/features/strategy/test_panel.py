@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QUndoStack
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from paretone.errors import ProfileError
 from paretone.models.base import OperationCounts
@@ -178,6 +178,11 @@ def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> No
     assert panel.figures.texts(0)[5:] == ["–", "–"], "of another model"
     panel.set_operations(OPERATIONS)
     assert panel.figures.texts(0)[5:] == ["100.0 %", "1.00×"]
+    panel.set_operations(OPERATIONS, of_flow=True)
+    labels = panel.figures.findChildren(QLabel)
+    assert "Flow operations" in [one.text() for one in labels]
+    assert "This table, Flow operations: 100.0 %" in [one.accessibleName() for one in labels]
+    panel.set_operations(OPERATIONS)
     press(panel.grid, KEY.Key_Right)
     press(panel.grid, KEY.Key_PageDown, KEY.Key_End, modifier=SHIFT)
     press(panel.grid, KEY.Key_T)

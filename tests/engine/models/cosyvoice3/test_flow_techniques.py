@@ -267,6 +267,9 @@ def test_guidance_is_learnt_and_one_branch_speaks(folder: Path, tmp_path: Path, 
     alone = mel(model, setting(stream=False, flow_guidance=0.0))
     assert said.shape == plain.shape and np.abs(said - plain).max() > 1e-3
     assert np.abs(said - alone).mean() < np.abs(plain - alone).mean(), "one branch, hardly trained"
+    view = Task(model, Utterance("Go on.", VOICE), setting(stream=False), Values(sentences=1), SILENT)
+    curves = {one.name: one.y[0] for one in compute_view("guidance-weight", view).panels[0].curves}
+    assert curves["CFG-free"] > 0 and curves["conditional branch alone"] > 0, "of the flow, guided at 0.7"
     path.unlink()
 
 
@@ -290,6 +293,7 @@ def test_the_command_line_calibrates_and_speaks(model: CosySpeech, paretone: Con
         "calibrate", *place, "--text", "Go on.", "--threshold", "2", "--profile", profile, "--table", table, "--json"
     )
     assert found["layers"] == LAYERS and found["cells"]["TS"] and found["ops_ratio"] < 0.9
+    assert found["ops_ratio_of"] == "flow"
     assert "log_mel_distance" in found["evidence"]
     said = paretone.data("speak", "--profile", profile, "--text", TEXT, "--out", out, "--json")
     assert said["setting"]["techniques"][0]["technique"] == "ditreducio" and out.is_file()
@@ -360,8 +364,14 @@ def test_views_of_flows_draw_the_flow_after_the_tokens(model: CosySpeech, pareto
     assert np.shape(similar.values) == (STEPS, STEPS)
     tables = compute_view("tables", task(count=2)).panels
     assert [np.shape(one.values) for one in tables] == [(LAYERS, STEPS)] * 2
-    with pytest.raises(SettingError, match="can be computed for models of the family flow"):
-        compute_view("order-of-convergence", task())
+    (latencies,) = compute_view("module-latencies", task(count=2, rounds=3)).panels
+    assert all(min(one.values) > 0 for one in latencies.series), "of attention, too"
+    assert not vars(model._flow.estimator).keys() & {"attend"}, "nothing is timed afterwards"
+    (convergence,) = compute_view("order-of-convergence", task(doublings=2)).panels
+    euler = next(one for one in convergence.curves if one.name == "Euler")
+    assert euler.x == (4, 8, 16) and euler.y[0] > euler.y[1] > euler.y[2] > 0
+    with pytest.raises(SettingError, match="can be computed for models of the family masked"):
+        compute_view("codebooks", task())
     told = paretone.out("view", "attention-maps", "--model", NAME, "--voice", VOICE.id, "--text", "Go on.")
     assert "the voice's are the first" in told.lower()
 
@@ -378,3 +388,15 @@ def test_the_roofline_takes_the_flow_apart(model: CosySpeech) -> None:
     assert {"attention", "projections", "feed_forward"} <= {one.name for one in flow.components}
     assert any("a stream runs them part by part" in note for note in report.notes)
     assert not measured(setting(stream=False)).notes
+
+
+def test_the_roofline_of_a_flow_of_another_kind_is_a_whole(tmp_path: Path) -> None:
+    root = tmp_path / "CosyVoice2-0.5B"
+    write_release_2(root)
+    of = Setting(root.name, catalogue.entry(root.name).options_with(), (used("guidance_interval", steps=5),), seed=3)
+    second = load_model(root.name, folder=str(root), device="cpu")
+    report = measure_roofline(RooflineTarget(second, Utterance("Go on.", VOICE), of), SILENT, rounds=2)
+    guided, unguided = (one for one in report.phases if one.name in ("flow-evaluation", "flow-unguided"))
+    assert guided.forwards + unguided.forwards == STEPS and "1 branch " in unguided.shape
+    (network,) = guided.components
+    assert network.title == "Whole network" and network.work.operations > 1.5 * unguided.components[0].work.operations

@@ -26,6 +26,7 @@ from paretone.training.requests import Follower
 from paretone.training.teachers import read_teacher
 from tests.engine.models import official
 from tests.engine.models.cosyvoice2.small_release import CODES
+from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice2.test_official_speech import (
     TEXT,
     assert_drafts_and_students,
@@ -143,13 +144,45 @@ def test_a_fine_tune_needs_only_what_it_trained(
     tuned = tmp_path / "tuned"
     tuned.mkdir()
     torch.save({**language_weights(seed=9), "epoch": 3, "step": 900}, tuned / "llm.pt")
-    assert catalogue.recognised(tuned).id == "CosyVoice2-0.5B", "nothing tells them apart"
-    (tuned / "cosyvoice3.yaml").write_text("sample_rate: 24000\n", encoding="utf-8")
-    assert catalogue.recognised(tuned).id == catalogue.recognised(folder).id == NAME
+    assert catalogue.id_of(str(tuned)) == catalogue.recognised(folder).id == NAME, "by its weights"
     refused(NAME, tuned, r"is taken from .*Fun-CosyVoice3")
     shutil.copytree(folder, catalogue.entry(NAME).folder)
     model = load(NAME, tuned)
     assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice, TEXT, setting()).samples)
+
+
+@pytest.mark.parametrize("name", ["llm.pt", "llm.rl.pt", "flow.pt"])
+def test_weights_say_which_version_they_are_of(folder: Path, name: str, tmp_path: Path) -> None:
+    """A fine-tune without a description, beside nothing else; in the old format of files as well."""
+    other = tmp_path / "other"
+    write_release_2(other)
+    places = tmp_path / "a", tmp_path / "b"
+    for place, release in zip(places, (folder, other), strict=True):
+        place.mkdir()
+        if (release / name).is_file():
+            torch.save(
+                torch.load(release / name, weights_only=True),
+                place / name,
+                _use_new_zipfile_serialization=name == "llm.pt",
+            )
+    assert catalogue.id_of(str(places[0])) == NAME
+    refused("CosyVoice2-0.5B", places[0], "holds weights of CosyVoice 3, not of CosyVoice 2: choose CosyVoice 3")
+    if any(places[1].iterdir()):
+        assert catalogue.id_of(str(places[1])) == "CosyVoice2-0.5B"
+        refused(NAME, places[1], "holds weights of CosyVoice 2")
+
+
+def test_weights_of_neither_version_are_refused(folder: Path, tmp_path: Path) -> None:
+    """As CosyVoice 1's, which has another transformer."""
+    root = tmp_path / "first"
+    write_release_2(root)
+    torch.save(
+        {"text_embedding.weight": torch.ones(4, 4), "speech_embedding.weight": torch.ones(9, 4)}, root / "llm.pt"
+    )
+    refused("CosyVoice2-0.5B", root, r"llm\.pt lacks the weight .*: it is not a language model of CosyVoice 2 or 3")
+    shutil.copy(folder / "flow.pt", root)
+    (root / "llm.pt").write_bytes(b"PK\x03\x04 damaged")
+    assert catalogue.id_of(str(root)) == NAME, "by the flow"
 
 
 def test_what_is_missing_or_of_the_other_release_is_named(folder: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_share_is_shown_by_itself_and_a_threshold_with_its_range(tmp_path: Pat
     (one,) = planned(tmp_path, "--objective", "end", "--operations", "45")
     assert one.words == "for the end at 45 % of the operations"
     one.record = replace(calibrate(0.1), knobs=one.knobs)
-    figures = {**_figures(one), "ops_ratio": 0.45}
+    figures = {**_figures(one), "ops_ratio": 0.45, "ops_ratio_of": "model"}
     assert (figures["objective"], figures["operations"], figures["threshold"]) == ("end", 45.0, None)
     shown = _shown([one], [figures])
     assert "budget (%)" in shown and "δ" not in shown
@@ -53,5 +53,5 @@ def test_a_share_is_shown_by_itself_and_a_threshold_with_its_range(tmp_path: Pat
         planned(tmp_path, "--objective", "end", "--thresholds", "0.1", "0.2")
     (one,) = planned(tmp_path, "--threshold", "0.1")
     one.record = calibrate(0.1)
-    shown = _shown([one], [{**_figures(one), "ops_ratio": 0.45}])
+    shown = _shown([one], [{**_figures(one), "ops_ratio": 0.45, "ops_ratio_of": "model"}])
     assert "exact range of δ" in shown and "budget" not in shown
