@@ -18,7 +18,7 @@ from paretone.models.declaration import Model
 from paretone.sampling.schedules import first_halved, time_grid
 from paretone.setting.knobs import Values, checked
 from paretone.setting.library import TakeSummary
-from paretone.setting.plan import FlowPlan
+from paretone.setting.plan import flow_of
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import applying_to, options_in_force, resolve, technique, techniques
@@ -378,11 +378,9 @@ class Selection(QObject):
     def step_times(self) -> tuple[float, ...]:
         """Flow time at the start of each step of an accelerated take; empty if the options make no grid."""
         try:
-            plan = resolve(self.loaded, self.setting, self._artefacts.of(self.setting))
+            plan = flow_of(resolve(self.loaded, self.setting, self._artefacts.of(self.setting)))
         except PlainError:
             return option_times(self.options_in_force)[:-1]  # The reason is shown at the technique.
-        if not isinstance(plan, FlowPlan):
-            return ()
         times = option_times(plan.options) if plan.times is None else plan.times
         halved = plan.halves_first and times
         return tuple(first_halved(np.array(times, np.float32)).tolist() if halved else times)[:-1]

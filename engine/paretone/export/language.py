@@ -24,8 +24,9 @@ from paretone.export.targets import json_file
 from paretone.models.base import LANGUAGE, DraftWeights, StudentWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, LANGUAGE_MODEL, Edition, OfficialFolder
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, COUNTERS, Edition, OfficialFolder
 from paretone.models.cosyvoice2.language_model import with_text_head
+from paretone.models.cosyvoice2.model import LANGUAGE_MODEL
 from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX

@@ -14,10 +14,11 @@ from torch import Tensor
 from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.adapter import CosySpeech
-from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
+from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.flow_networks import FlowEstimator, conditions
 from paretone.models.cosyvoice2.front_end import VoicePrompts
+from paretone.models.cosyvoice2.model import FLOW
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, official
 from paretone.models.cosyvoice3.checkpoint import edition_of
 from paretone.models.files.checkpoints import fingerprint

@@ -18,12 +18,13 @@ from paretone import device as devices
 from paretone.errors import CheckpointError, PlainError
 from paretone.last_used import LastUsed
 from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, Voice
-from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, FLOW, LANGUAGE_MODEL, Edition, OfficialFolder
+from paretone.models.cosyvoice2.checkpoint import COSYVOICE2, Edition, OfficialFolder
 from paretone.models.cosyvoice2.config import TOKEN_RATE
 from paretone.models.cosyvoice2.front_end import CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds
 from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
+from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
 from paretone.models.families.evaluations import FlowInternals, FlowScript

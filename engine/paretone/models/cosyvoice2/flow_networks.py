@@ -18,7 +18,7 @@ from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, E
 from paretone.models.kernels.products import PackableLinear
 from paretone.models.networks.diffusion import intervals
 from paretone.models.networks.incremental import CausalConv, Memory, chunk_mask
-from paretone.models.networks.layers import sinusoids, split_heads
+from paretone.models.networks.layers import chained, sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
 from paretone.sampling.operations import OperationCounts
 
@@ -83,21 +83,12 @@ class RelativeAttention(nn.Module):
         return split_heads(self.linear_pos(embedded.to(weight.dtype))[None], self.heads)
 
 
-class EncoderFeedForward(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.w_1 = PackableLinear(width, inner)
-        self.w_2 = PackableLinear(inner, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.w_2(F.silu(self.w_1(x)))
-
-
 class EncoderLayer(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.self_attn = RelativeAttention(config)
-        self.feed_forward = EncoderFeedForward(config.width, config.feed_forward)
+        width, inner = config.width, config.feed_forward
+        self.feed_forward = chained(w_1=PackableLinear(width, inner), silu=nn.SiLU(), w_2=PackableLinear(inner, width))
         self.norm_ff = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
         self.norm_mha = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
 
@@ -239,32 +230,15 @@ class EstimatorAttention(nn.Module):
         return self.to_out[0](mixed.transpose(1, 2).flatten(2))
 
 
-class GeluLinear(nn.Module):
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.proj = PackableLinear(inputs, outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.gelu(self.proj(x))
-
-
-class EstimatorFeedForward(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        enter, leave = GeluLinear(channels, 4 * channels), PackableLinear(4 * channels, channels)
-        self.net = nn.Sequential(enter, nn.Identity(), leave)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x)
-
-
 class TransformerBlock(nn.Module):
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(config.channels)
         self.attn1 = EstimatorAttention(config)
         self.norm3 = nn.LayerNorm(config.channels)
-        self.ff = EstimatorFeedForward(config.channels)
+        width, inner = config.channels, 4 * config.channels
+        enter = chained(proj=PackableLinear(width, inner), gelu=nn.GELU())
+        self.ff = chained(net=nn.Sequential(enter, nn.Identity(), PackableLinear(inner, width)))
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape."""

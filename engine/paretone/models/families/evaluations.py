@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from paretone.models.base import Script, Voice
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler
 from paretone.models.families.together import Ask
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import diagonal_similarity
 from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Whole, sampling_grid
 from paretone.sampling.operations import OperationCounts
@@ -77,6 +76,10 @@ class Phase:
     """Operations of one full evaluation."""
 
 
+def phase_at(phases: Sequence[Phase], evaluation: int) -> Phase:
+    return next(one for one in reversed(phases) if one.first <= evaluation)
+
+
 class Asking(Whole):
     """Evaluations computed with those of other passages."""
 
@@ -95,13 +98,15 @@ class Evaluations:
     def __init__(
         self,
         evaluator: Evaluator,
-        phases: Sequence[Phase],
-        guided: Callable[[Tensor, Values], Tensor],
+        at: Callable[[int], tuple[Run, OperationCounts]],
+        own: Combine,
+        full: float,
         combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """``phases`` in order; ``guided`` combines branches under a phase's options; ``combining`` modifies that."""
-        self._evaluator, self._phases, self._guided = evaluator, phases, guided
-        self.combine: Combine = self._own if combining is None else combining(self._own)
+        """``at`` gives the run of an evaluation, and its operations if nothing is skipped; ``own`` combines its
+        branches, and ``combining`` modifies that; ``full``: operations of an evaluation with all branches."""
+        self._evaluator, self._at, self._full = evaluator, at, full
+        self.combine: Combine = own if combining is None else combining(own)
         """Velocities of the branches to the velocity to follow."""
         self.operations: list[float] = []
         """Operations of each evaluation."""
@@ -109,8 +114,6 @@ class Evaluations:
         """Operations of each evaluation relative to a full one with all branches."""
         self._whole: list[float] = []
         """Operations of each full evaluation with its own branches."""
-        self._full = phases[0].counts.evaluation
-        """Operations of a full evaluation with all branches."""
 
     def __call__(self, state: Tensor, evaluation: int) -> Tensor:
         run, counts = self._at(evaluation)
@@ -120,23 +123,12 @@ class Evaluations:
         self._whole.append(counts.evaluation)
         return self.combine(velocities, evaluation)
 
-    def _at(self, evaluation: int) -> tuple[Run, OperationCounts]:
-        """The run of an evaluation, and its operations if it is full."""
-        phase = self.phase(evaluation)
-        return phase.run, phase.counts
-
-    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
-        return self._guided(velocities, self.phase(evaluation).options)
-
     @property
     def saved(self) -> frozenset[str]:
         """Parts of the plan that saved operations: ``skipping`` within evaluations, ``guidance`` entire branches."""
         spent, whole, full = sum(self.operations), sum(self._whole), len(self._whole) * self._full
         found = {"skipping": spent < _ROUNDED * whole, "guidance": whole < _ROUNDED * full}
         return frozenset(part for part, saves in found.items() if saves)
-
-    def phase(self, evaluation: int) -> Phase:
-        return next(one for one in reversed(self._phases) if one.first <= evaluation)
 
 
 @dataclass(frozen=True)
@@ -167,41 +159,6 @@ def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
             f"{title} is not a diffusion transformer: skipping layers, caches and attention views need one."
         )
     return backbone
-
-
-class DecidedEvaluations(Evaluations):
-    """Runs only the branches that guidance needs at each evaluation."""
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        phases: Sequence[Phase],
-        guided: Callable[[Tensor, Values], Tensor],
-        guidance: BranchGuidance,
-        own: tuple[int, ...] | None,
-        begin: Callable[[tuple[int, ...]], Run],
-        counts: Callable[[int], OperationCounts],
-        most: int,
-        combining: Callable[[Combine], Combine] | None = None,
-    ) -> None:
-        """The single phase has the branches and options without this guidance. ``own``: the model's branches if the
-        guidance has the model's strengths, which are then combined as usual. ``begin`` makes the run of some branches;
-        ``counts`` gives the cost of an evaluation by number of branches; ``most`` is the maximum number."""
-        super().__init__(evaluator, phases, guided, combining)
-        self._guidance, self._plain_branches, self._begin, self._counts = guidance, own, begin, counts
-        self._full = counts(most).evaluation
-        self._runs: dict[tuple[int, ...], Run] = {} if own is None else {own: phases[0].run}
-
-    def _at(self, evaluation: int) -> tuple[Run, OperationCounts]:
-        branches = self._guidance.needed(evaluation)
-        if branches not in self._runs:
-            self._runs[branches] = self._begin(branches)
-        return self._runs[branches], self._counts(len(branches))
-
-    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
-        plain = partial(super()._own, evaluation=evaluation)
-        is_plain = self._guidance.needed(evaluation) == self._plain_branches
-        return self._guidance.velocity(velocities, evaluation, plain if is_plain else None)
 
 
 @dataclass(frozen=True)

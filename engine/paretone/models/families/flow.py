@@ -28,7 +28,6 @@ from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, V
 from paretone.models.families import parts
 from paretone.models.families.evaluations import (
     Asking,
-    DecidedEvaluations,
     Evaluations,
     FlowInternals,
     FlowNetwork,
@@ -37,6 +36,7 @@ from paretone.models.families.evaluations import (
     Stage,
     attention_of,
     grid_of,
+    phase_at,
     require_layers,
 )
 from paretone.models.families.pacing import Pace
@@ -186,21 +186,35 @@ class PlannedFlow(ABC):
         plan, options, phases = script.plan, script.options, self._phases(script, passage, run)
         evaluator = evaluator or script.network.evaluator()
         combining = None if plan.combining is None else partial(parts.combining, plan.combining)
+
+        def at(evaluation: int) -> tuple[Run, OperationCounts]:
+            phase = phase_at(phases, evaluation)
+            return phase.run, phase.counts
+
+        def combined(velocities: Tensor, evaluation: int) -> Tensor:
+            return self._guided(velocities, phase_at(phases, evaluation).options)
+
         if not plan.guidance.decides:
-            return Evaluations(evaluator, phases, self._guided, combining)
+            return Evaluations(evaluator, at, combined, phases[0].counts.evaluation, combining)
         times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
         strengths = plan.guidance.strengths or own
-        return DecidedEvaluations(
-            evaluator,
-            phases,
-            self._guided,
-            BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
-            branches_of(effects(own, 0.0)) if strengths == own else None,
-            lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
-            lambda branches: self._counts(passage, options, branches),
-            most_branches(strengths),
-            combining,
-        )
+        deciding = BranchGuidance(times.tolist(), strengths, plan.guidance.saturation)
+        # With the model's strengths, its own branches are combined as usual.
+        usual = branches_of(effects(own, 0.0)) if strengths == own else None
+        runs: dict[tuple[int, ...], Run] = {} if usual is None else {usual: run}
+
+        def needed(evaluation: int) -> tuple[Run, OperationCounts]:
+            branches = deciding.needed(evaluation)
+            if branches not in runs:
+                runs[branches] = self._begin(script.backbone, passage, script.prompt, times, options, branches)
+            return runs[branches], self._counts(passage, options, len(branches))
+
+        def decided(velocities: Tensor, evaluation: int) -> Tensor:
+            plain = partial(combined, evaluation=evaluation) if deciding.needed(evaluation) == usual else None
+            return deciding.velocity(velocities, evaluation, plain)
+
+        full = self._counts(passage, options, most_branches(strengths)).evaluation
+        return Evaluations(evaluator, needed, decided, full, combining)
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
         options, guidance = script.options, script.plan.guidance
@@ -294,7 +308,8 @@ class PlannedFlow(ABC):
         evaluations = self._evaluations(script, passage, run)
         state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
-        maps, similar = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
+        seen = phase_at(self._phases(script, passage, run), evaluation).run
+        maps, similar = attention_of(backbone, layer, state, evaluation, seen)
         return AttentionCapture(layer, step, passage.frames, script.prompt.frames, maps, similar, self._frame_seconds)
 
     @torch.inference_mode()

@@ -36,7 +36,6 @@ from paretone.models.networks.causal import (
     CausalLayer,
     CausalTransformer,
     Probe,
-    RootMeanSquareNorm,
     cache_for,
     rotary_frequencies,
 )
@@ -45,7 +44,7 @@ from paretone.sampling.cache import KeyValueCache
 
 class QuickNorm:
     """RMS norm of few rows in four operators, (…, width) to (…, width), equal to
-    :class:`paretone.models.networks.causal.RootMeanSquareNorm` up to rounding. On CPUs PyTorch runs ``rms_norm`` as
+    :class:`torch.nn.RMSNorm` up to rounding. On CPUs PyTorch runs ``rms_norm`` as
     seven operators of 2 µs each; at one token per pass and two norms per layer that is an eighth of the time. Here x /
     √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the length and for the second root."""
 
@@ -60,8 +59,8 @@ class QuickNorm:
         self.in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
 
     @classmethod
-    def of(cls, norm: RootMeanSquareNorm) -> QuickNorm:
-        return cls(norm.weight.detach().clone(), norm.epsilon)
+    def of(cls, norm: nn.RMSNorm) -> QuickNorm:
+        return cls(norm.weight.detach().clone(), norm.eps or 0.0)
 
     def __call__(self, x: Tensor) -> Tensor:
         if not self.in_parts:

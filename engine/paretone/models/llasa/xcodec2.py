@@ -22,6 +22,8 @@ from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.llasa.config import FIRST_CODES
+from paretone.models.networks.layers import chained
+from paretone.models.networks.vocos import InverseTransform
 
 LEVELS = 4
 """Number of values of each dimension of a code."""
@@ -106,24 +108,14 @@ class CodecAttention(nn.Module):
         return self.c_proj(functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
 
 
-class CodecFeedForward(nn.Module):
-    def __init__(self, width: int, inner_width: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(width, inner_width, bias=False)
-        self.fc2 = nn.Linear(inner_width, width, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, T, width) to the same shape."""
-        return self.fc2(functional.silu(self.fc1(x)))
-
-
 class CodecBlock(nn.Module):
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.att_norm = nn.RMSNorm(config.width, eps=EPSILON)
         self.att = CodecAttention(config.width, config.heads)
         self.ffn_norm = nn.RMSNorm(config.width, eps=EPSILON)
-        self.mlp = CodecFeedForward(config.width, config.feed_forward)
+        enter = nn.Linear(config.width, config.feed_forward, bias=False)
+        self.mlp = chained(fc1=enter, silu=nn.SiLU(), fc2=nn.Linear(config.feed_forward, config.width, bias=False))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, width) to the same shape."""
@@ -147,15 +139,8 @@ class CodecBackbone(nn.Module):
         return self.final_layer_norm(self.post_net(x.transpose(1, 2)).transpose(1, 2))
 
 
-class InverseTransform(nn.Module):
-    """Overlap-add synthesis of exactly one hop per frame; the window is part of the checkpoint."""
-
-    window: Tensor
-
-    def __init__(self, config: XCodec2Config) -> None:
-        super().__init__()
-        self.hop = config.hop
-        self.register_buffer("window", torch.hann_window(config.window))
+class WholeHops(InverseTransform):
+    """Overlap-add synthesis of exactly one hop per frame."""
 
     def forward(self, spectrum: Tensor) -> Tensor:
         """(B, T, window // 2 + 1) complex to (B, T · hop)."""
@@ -180,7 +165,7 @@ class FourierHead(nn.Module):
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.out = nn.Linear(config.width, config.window + 2)
-        self.istft = InverseTransform(config)
+        self.istft = WholeHops(config.window, config.hop)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, T, width) to (B, T · hop)."""

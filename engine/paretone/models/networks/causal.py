@@ -153,18 +153,6 @@ def block_mask(tokens: int, length: int, device: torch.device) -> Tensor:
     return torch.ones(tokens, length, dtype=torch.bool, device=device).tril(length - tokens)
 
 
-class RootMeanSquareNorm(nn.Module):
-    """RMS norm with a weight; (…, width)."""
-
-    def __init__(self, width: int, epsilon: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-        self.epsilon = epsilon
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
-
-
 class GroupedAttention(nn.Module):
     """Projections of self-attention whose heads share keys and values in groups."""
 
@@ -183,7 +171,7 @@ class CausalAttention(GroupedAttention):
     def __init__(self, config: CausalConfig) -> None:
         super().__init__(config, biased_output=False)
         self.q_norm, self.k_norm = (
-            RootMeanSquareNorm(config.head_width, config.epsilon) if config.normed else None for _ in range(2)
+            nn.RMSNorm(config.head_width, config.epsilon) if config.normed else None for _ in range(2)
         )
 
     def forward(
@@ -244,9 +232,9 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, config: CausalConfig, attention: GroupedAttention) -> None:
         super().__init__()
-        self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.input_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
         self.self_attn = attention
-        self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
         self.mlp = GatedFeedForward(config.hidden, config.feed_forward)
 
 
@@ -267,7 +255,7 @@ class CausalTransformer(nn.Module):
         super().__init__()
         self.config = config
         self.layers = Modules(CausalLayer(config) for _ in range(config.layers))
-        self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.norm = nn.RMSNorm(config.hidden, config.epsilon)
 
     def forward(
         self,

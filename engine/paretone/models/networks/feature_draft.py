@@ -22,7 +22,6 @@ from paretone.models.networks.causal import (
     CausalConfig,
     CausalLayer,
     CausalTransformer,
-    RootMeanSquareNorm,
     rotate,
     rotations,
 )
@@ -38,7 +37,7 @@ class FeatureDraft(nn.Module):
         self.config, self.reads = replace(config, layers=1), tuple(reads)
         self.mix = nn.Linear((len(self.reads) + 1) * width, width, bias=False)
         self.join = nn.Linear(2 * width, width, bias=False)
-        self.of_state, self.of_token, self.norm = (RootMeanSquareNorm(width, config.epsilon) for _ in range(3))
+        self.of_state, self.of_token, self.norm = (nn.RMSNorm(width, config.epsilon) for _ in range(3))
         self.layer = CausalLayer(self.config)
         self.scores = nn.Sequential(nn.Linear(width, rank, bias=False), nn.Linear(rank, rows, bias=biased))
 

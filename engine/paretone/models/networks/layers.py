@@ -7,6 +7,7 @@ position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,18 @@ from paretone.models.kernels import products
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 
 NORM_EPSILON = 1e-6
+
+
+def chained(**layers: nn.Module) -> nn.Sequential:
+    """``layers`` one after another, under their official names."""
+    return nn.Sequential(OrderedDict(layers))
+
+
+class Residual(nn.Sequential):
+    """Layers one after another, with a residual connection."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + super().forward(x)
 
 
 def sinusoids(values: Tensor, width: int) -> Tensor:

@@ -27,7 +27,6 @@ from paretone.models.networks.causal import (
     CausalConfig,
     GroupedAttention,
     Probe,
-    RootMeanSquareNorm,
     TransformerLayer,
     rotate,
     rotations,
@@ -45,8 +44,8 @@ class BidirectionalAttention(GroupedAttention):
 
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__(config, biased_output=config.biased)
-        self.q_norm = RootMeanSquareNorm(config.head_width, config.epsilon)
-        self.k_norm = RootMeanSquareNorm(config.head_width, config.epsilon)
+        self.q_norm = nn.RMSNorm(config.head_width, config.epsilon)
+        self.k_norm = nn.RMSNorm(config.head_width, config.epsilon)
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         """``mask`` is true for visible keys, broadcast over (batch, heads, queries, keys); ``None``: all."""
@@ -80,7 +79,7 @@ class BidirectionalTransformer(nn.Module):
         self.config = config
         self.embed_tokens = nn.Embedding(vocabulary, config.hidden)
         self.layers = Modules(BidirectionalLayer(config) for _ in range(config.layers))
-        self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.norm = nn.RMSNorm(config.hidden, config.epsilon)
 
     def forward(
         self, embedded: Tensor, positions: Tensor | None = None, mask: Tensor | None = None, probe: Probe | None = None

@@ -109,10 +109,10 @@ class InverseTransform(nn.Module):
 
     window: Tensor
 
-    def __init__(self, config: VocosConfig) -> None:
+    def __init__(self, window: int, hop: int) -> None:
         super().__init__()
-        self.hop = config.hop
-        self.register_buffer("window", torch.hann_window(config.window))
+        self.hop = hop
+        self.register_buffer("window", torch.hann_window(window))
 
     def forward(self, spectrum: Tensor) -> Tensor:
         """(B, window // 2 + 1, frames) complex to (B, (frames - 1) · hop)."""
@@ -125,7 +125,7 @@ class FourierHead(nn.Module):
     def __init__(self, config: VocosConfig) -> None:
         super().__init__()
         self.out = PackableLinear(config.width, config.window + 2)
-        self.istft = InverseTransform(config)
+        self.istft = InverseTransform(config.window, config.hop)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, frames, width) to (B, samples)."""

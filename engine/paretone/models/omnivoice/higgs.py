@@ -23,6 +23,7 @@ from torch.nn import functional
 from paretone.audio.mel import resample_prompt
 from paretone.models.families.passages import Decoded, GridDecoder
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.layers import Residual
 from paretone.models.networks.shapes import Modules
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Snake(nn.Module):
         return torch.addcdiv(x, (x * self.alpha).sin().square(), self.alpha + 1e-9)
 
 
-class ResidualUnit(nn.Module):
+class ResidualUnit(Residual):
     """A dilated and a plain convolution with a residual connection; (B, channels, n)."""
 
     def __init__(self, channels: int, dilation: int) -> None:
@@ -135,11 +136,8 @@ class ResidualUnit(nn.Module):
         self.snake2 = Snake(channels)
         self.conv2 = nn.Conv1d(channels, channels, 1)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv2(self.snake2(self.conv1(self.snake1(x))))
 
-
-class DecoderBlock(nn.Module):
+class DecoderBlock(nn.Sequential):
     """Upsamples by ``ratio`` and halves the channels."""
 
     def __init__(self, channels: int, ratio: int) -> None:
@@ -150,11 +148,8 @@ class DecoderBlock(nn.Module):
         )
         self.res_unit1, self.res_unit2, self.res_unit3 = (ResidualUnit(channels // 2, one) for one in DILATIONS)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.res_unit3(self.res_unit2(self.res_unit1(self.conv_t1(self.snake1(x)))))
 
-
-class AcousticDecoder(nn.Module):
+class AcousticDecoder(nn.Sequential):
     """(B, latent, frames) to (B, 1, samples)."""
 
     def __init__(self, config: HiggsConfig) -> None:
@@ -166,9 +161,6 @@ class AcousticDecoder(nn.Module):
         width >>= len(config.ratios)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, 1, KERNEL, padding=KERNEL // 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.conv2(self.snake1(self.block(self.conv1(x))))
 
 
 class Entries(nn.Module):
@@ -287,7 +279,7 @@ HUBERT_PADDING = 160
 """Zero padding of HuBERT's input on both sides."""
 
 
-class EncoderBlock(nn.Module):
+class EncoderBlock(nn.Sequential):
     """Downsamples by ``ratio`` and doubles the channels."""
 
     def __init__(self, channels: int, ratio: int) -> None:
@@ -296,11 +288,8 @@ class EncoderBlock(nn.Module):
         self.snake1 = Snake(channels)
         self.conv1 = nn.Conv1d(channels, 2 * channels, 2 * ratio, ratio, math.ceil(ratio / 2))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.conv1(self.snake1(self.res_unit3(self.res_unit2(self.res_unit1(x)))))
 
-
-class AcousticEncoder(nn.Module):
+class AcousticEncoder(nn.Sequential):
     """(B, 1, samples) to (B, latent, frames)."""
 
     def __init__(self, config: HiggsConfig) -> None:
@@ -312,9 +301,6 @@ class AcousticEncoder(nn.Module):
         width <<= len(config.downsampling)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, config.latent, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.conv2(self.snake1(self.block(self.conv1(x))))
 
 
 class SemanticUnit(nn.Module):
@@ -331,7 +317,7 @@ class SemanticUnit(nn.Module):
         return x + self.conv2(functional.elu(self.conv1(functional.elu(x))))
 
 
-class SemanticBlock(nn.Module):
+class SemanticBlock(nn.Sequential):
     """Residual units, then a convolution that may downsample."""
 
     def __init__(self, config: HiggsConfig, channels: int, outputs: int, stride: int) -> None:
@@ -341,11 +327,8 @@ class SemanticBlock(nn.Module):
         kernel = 3 if stride == 1 else 2 * stride
         self.conv = nn.Conv1d(channels, outputs, kernel, stride, (kernel - 1) // 2)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.conv(self.res_units(x))
 
-
-class SemanticEncoder(nn.Module):
+class SemanticEncoder(nn.Sequential):
     """Features of HuBERT, (B, semantic, frames), to the semantic part of the quantiser's input, of the same shape."""
 
     def __init__(self, config: HiggsConfig) -> None:
@@ -355,9 +338,6 @@ class SemanticEncoder(nn.Module):
         widths = [width, *(int(width * ratio) for ratio in config.channel_ratios)]
         sizes = zip(widths[:-1], widths[1:], config.strides, strict=True)
         self.conv_blocks = nn.Sequential(*(SemanticBlock(config, *one) for one in sizes))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.conv_blocks(self.conv(x))
 
 
 class EncodingCodebook(Codebook):

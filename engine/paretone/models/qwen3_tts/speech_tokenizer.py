@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.causal import GatedFeedForward, RootMeanSquareNorm, rotate
+from paretone.models.networks.causal import GatedFeedForward, rotate
 from paretone.models.networks.incremental import CausalConv, CausalTransposedConv, Memory
 from paretone.models.networks.shapes import Modules
 
@@ -175,12 +175,12 @@ class WindowedAttention(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, config: CodecDecoderConfig) -> None:
         super().__init__()
-        self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.input_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
         self.self_attn = WindowedAttention(
             config.hidden, config.heads, config.head_width, config.window, config.rope_theta
         )
         self.self_attn_layer_scale = Scale(config.hidden)
-        self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
         self.mlp = GatedFeedForward(config.hidden, config.feed_forward)
         self.mlp_layer_scale = Scale(config.hidden)
 
@@ -196,7 +196,7 @@ class DecoderTransformer(nn.Module):
         super().__init__()
         self.input_proj = nn.Linear(config.latent, config.hidden)
         self.layers = Modules(DecoderLayer(config) for _ in range(config.layers))
-        self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.norm = nn.RMSNorm(config.hidden, config.epsilon)
         self.output_proj = nn.Linear(config.hidden, config.latent)
 
     def forward(self, x: Tensor, first: int, memory: Memory) -> Tensor:

@@ -16,8 +16,8 @@ from paretone.measure.roofline.report import RooflineReport
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.cosyvoice2.adapter import CosySpeech
-from paretone.models.cosyvoice2.checkpoint import FLOW
 from paretone.models.cosyvoice2.mel_flow import PlannedMel
+from paretone.models.cosyvoice2.model import FLOW
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel as TokenToMel2
 from paretone.models.cosyvoice3.config import NAME

@@ -19,7 +19,7 @@ from paretone.models.minis.speaking import NOBODY, NaturalCoding
 from paretone.models.networks import vocos
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.shapes import uninitialised
-from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
+from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos
 from tests.engine.small_vocos import SMALL, write_vocos
 from tests.workload import crossed
 
@@ -86,7 +86,7 @@ def test_blocks(size: int, length: int) -> None:
 @torch.inference_mode()
 def test_the_inverse_transform(size: int, length: int) -> None:
     torch.manual_seed(1)
-    transform = InverseTransform(VocosConfig(window=64, hop=16))
+    transform = InverseTransform(64, 16)
     spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
     spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
     streamed = vocos.StreamedOverlapAdd(transform.window, 16)

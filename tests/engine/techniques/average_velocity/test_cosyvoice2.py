@@ -13,9 +13,9 @@ from paretone.files import wav
 from paretone.models import load_model
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry, voice
-from paretone.models.cosyvoice2.checkpoint import FLOW
 from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
 from paretone.models.cosyvoice2.mel_flow import MelStream, PlannedMel
+from paretone.models.cosyvoice2.model import FLOW
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel, official
 from paretone.models.families.evaluations import FlowNetwork
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
