@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.words and reason:
         raise PlainError(reason)
     wanted = [by_name(one, {each.name: each for each in faults}, "fault", "faults") for one in arguments.fault or ()]
-    usual = [one for one in faults if (not reason if one.hears and arguments.prompts else one.hears == arguments.words)]
+    usual = [one for one in faults if one.hears == arguments.words]
     chosen = {one.name: one for one in wanted or usual}
     planned = [one for one in damages if one.fault in chosen]
     damaged = _spread(takes, arguments.damaged)

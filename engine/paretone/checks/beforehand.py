@@ -79,14 +79,6 @@ def bandwidth(speech: Speech) -> Iterator[Found]:
         yield 0.0, speech.seconds, 1.0, said
 
 
-def transcript(speech: Speech) -> Iterator[Found]:
-    """What :mod:`paretone.front_end.transcripts` doubts, which windows and models say in words of their own."""
-    from paretone.front_end.transcripts import doubts, hear  # Slow to import, and needed by few.
-
-    for doubt in doubts(hear(speech.sound, speech.rate, speech.text), "it"):
-        yield 0.0, speech.seconds, 1.0, doubt
-
-
 OWN = """
 length, Length: One second tells models little: with 0.9 s F5 mini and LM mini are less similar (0.70 instead of 0.80).
   Of a long prompt they use the beginning, or become slow. Use 3 to 12 s.
@@ -104,16 +96,12 @@ clipped, Clipped: Peaks that are cut off make the voice harsh: at 12 dB F5 mini 
 hum, Hum: It is copied with the voice. Filter it out, or record again.
 offset, Constant offset: It wastes level, and is audible as a click at the ends. Subtract the mean.
 """
-SAID = """
-transcript, Unlike its transcript: Words are said that are not in the text, or left out. Type exactly the words of the
-  recording.
-"""
-_HERE = sys.modules[__name__]
-PROMPT_FAULTS = (*table(_HERE, OWN), *table(signal, SHARED), *table(_HERE, SAID, hears=True))
+PROMPT_FAULTS = (*table(sys.modules[__name__], OWN), *table(signal, SHARED))
 
 
 def prompt_faults(voice: Voice) -> tuple[str, ...]:
-    """Faults of a user's recording as sentences; bundled ones have none. Words are left to the models' aligners."""
+    """Faults of a user's recording as sentences; bundled ones have none. Whether it says its transcript is left to the
+    models (:mod:`paretone.front_end.transcripts`), which know how much of it they use."""
     prompt = prompt_of(voice.audio, voice.transcript) if voice.audio and not voice.phones else None
     return () if prompt is None else faults_of_prompt(prompt, Path(voice.audio).name)
 
@@ -121,24 +109,20 @@ def prompt_faults(voice: Voice) -> tuple[str, ...]:
 @lru_cache(maxsize=16)
 def faults_of_prompt(prompt: Speech, name: str) -> tuple[str, ...]:
     about = {one.name: one.about for one in PROMPT_FAULTS}
-    found = {one.fault: one.sentence for one in checked(prompt, hear=False, faults=PROMPT_FAULTS).findings}
+    found = {one.fault: one.sentence for one in checked(prompt, PROMPT_FAULTS).findings}
     return tuple(f"{name}: {sentence} {about[fault]}" for fault, sentence in found.items())
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------
-def _unguided(plan: Any, info: ModelInfo) -> bool:
-    own_weights = plan.fingerprint == info.fingerprint and info.trained_guidance is None
-    return "guidance" in plan.options and plan.branches == 1 and own_weights
-
-
-def _decides(plan: Any) -> bool:
-    """Whether a flow's evaluations are left out by what changes as it runs, not by a table made for these steps."""
-    return getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None
-
-
 COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
     "no guidance": (
-        lambda plan, info: info.family == FLOW and _unguided(plan, info),
+        lambda plan, info: (
+            info.family == FLOW
+            and "guidance" in plan.options
+            and plan.branches == 1
+            and plan.fingerprint == info.fingerprint
+            and info.trained_guidance is None
+        ),
         "No guidance: without it a word error rate of 8–9 % instead of 2 % was found (arXiv 2504.20334). Weights that "
         "were trained to speak without guidance are another matter.",
     ),
@@ -157,7 +141,10 @@ COLLAPSES: Mapping[str, tuple[Callable[[Any, ModelInfo], object], str]] = {
         "(clipping, added words), at δ = 0.5 none. Use δ = 0.5 or less.",
     ),
     "stale cache": (
-        lambda plan, info: _decides(plan) and plan.options["steps"] < 8,
+        # What changes as it runs decides, not a table made for these steps.
+        lambda plan, info: (
+            getattr(plan, "evaluator", None) is not None and plan.evaluated_share is None and plan.options["steps"] < 8
+        ),
         "A cache that decides as it runs, in fewer than 8 steps: what it reuses is old. Of F5 mini's takes with 4 and "
         "7 steps, 4 of 10 had clipping or added words (first-block cache, τ = 0.4), with 12 steps none of 5. "
         "Use more steps, or a lower threshold.",

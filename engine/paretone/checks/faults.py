@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from paretone.by_name import by_name
-from paretone.checks import signal, voice, words
+from paretone.checks import signal, words
 from paretone.checks.speech import Speech
 from paretone.errors import FaultError
 from paretone.wording import counted
@@ -82,8 +82,6 @@ hum, Hum: A steady tone: mains hum of the prompt, or a tone of the vocoder. Clea
 offset, Constant offset: The samples are not around zero: a fault of the prompt or of the decoder. Subtract the mean.
 bandwidth, Narrow band: Material of a lower sample rate was resampled: the prompt, or the output of a decoder of another
   rate. Use a prompt of the model's rate or above.
-"""
-VOICE = """
 pace, Pace: Words are missing or repeated, the length was badly estimated, or the sample rate is wrong. Check the
   transcript of the prompt, the speed, and the sample rate.
 shifted, Pitch shifted: The file says another sample rate than it was made at, so pitch, formants and pace are moved
@@ -96,7 +94,7 @@ repeated, Words repeated: The model said words twice. Raise the repetition penal
 added, Words added: The model said what is not in the text; often the end of a prompt whose transcript is incomplete.
   Check that the transcript has exactly the words of the prompt.
 """
-FAULTS = (*table(signal, SIGNAL), *table(voice, VOICE), *table(words, WORDS, hears=True))
+FAULTS = (*table(signal, SIGNAL), *table(words, WORDS, hears=True))
 """Faults of takes; those found in milliseconds first."""
 
 
@@ -127,12 +125,10 @@ class Checked:
         )
 
 
-def checked(speech: Speech, hear: bool = True, faults: Sequence[Fault] = FAULTS) -> Checked:
-    """Check ``speech`` for ``faults``; with ``hear``, its words too, which takes about 0.1 s per second of speech."""
+def checked(speech: Speech, faults: Sequence[Fault] = FAULTS) -> Checked:
+    """Check ``speech`` for ``faults``. Listening to words takes about 0.1 s per second of speech."""
     found, unavailable = [], []
     for one in faults:
-        if one.hears and not hear:
-            continue
         if one.hears and (reason := words.unavailable(speech)):
             unavailable.append(reason)
             continue

@@ -15,7 +15,6 @@ from paretone.bench.report import table as table_lines
 from paretone.checks.beforehand import cautions
 from paretone.checks.faults import Checked, sentences, strict
 from paretone.checks.faults import checked as checked_for_faults
-from paretone.checks.judge import heard
 from paretone.checks.speech import seams_of, speech_of
 from paretone.commands import arguments
 from paretone.commands.command import Result
@@ -26,7 +25,7 @@ from paretone.commands.terminal import Session, Terminal, ending
 from paretone.errors import Cancelled, PlainError, SettingError, failure
 from paretone.files import write_wav
 from paretone.measure.estimates import tail_interval
-from paretone.measure.evaluation.judges import JUDGES, Verdict, judge_named
+from paretone.measure.evaluation.judges import JUDGES, Verdict, heard, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
 from paretone.measure.metrics import FAILED, error_rate, metric

@@ -12,7 +12,6 @@ import csv
 import hashlib
 import io
 import json
-import os
 import re
 import time
 from collections import Counter
@@ -203,7 +202,7 @@ def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[
                 "times": [(one, round(a, 3), round(b, 3)) for one, a, b in sentence_times(speech)],
                 "key": key,
             }
-            _append(place / MANIFEST, known)
+            files.append_line(place / MANIFEST, json.dumps(known, ensure_ascii=False))
             new += 1
             if not getattr(job.options, "quiet", False):
                 left = (time.monotonic() - began) / new * (len(lines) - number)
@@ -241,24 +240,8 @@ def _result(
 
 def _journal(path: Path) -> Iterator[dict[str, Any]]:
     """Finished lines of earlier runs; a last one that a kill cut off is passed over."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for row in file:
-            try:
-                found = json.loads(row)
-            except ValueError:
-                continue
+    for row in path.read_text("utf-8", "replace").split("\n") if path.is_file() else ():
+        with suppress(ValueError):
+            found = json.loads(row)
             if isinstance(found, dict) and {"file", "text", "seconds", "key"} <= set(found):
                 yield found
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
+_DAY = r"0?[1-9]|[12]\d|3[01]"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
 _ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|[CE]ES?T|AE[SD]T|BST|[IJ]ST)\b"
 
@@ -39,18 +40,14 @@ def _numeric_date(match: re.Match[str], around: Around) -> str | None:
     return f"{MONTHS[month - 1]} {day_of_month(day)}, {_year_of(named)}{comma}"
 
 
-def _month_first(match: re.Match[str], around: Around) -> Said | None:
+def _month_first(match: re.Match[str], around: Around) -> Said:
     weekday, name, day, named = match.groups()
-    if not 1 <= int(day) <= 31:
-        return None
     head = f"{WEEKDAYS[weekday]}, " if weekday else ""
     return Said(day_of_month(int(day)) + (f", {year(int(named))}" if named else ""), before=head + _month_name(name))
 
 
-def _day_first(match: re.Match[str], around: Around) -> Said | None:
+def _day_first(match: re.Match[str], around: Around) -> Said:
     weekday, day, suffix, of, name, named = match.groups()
-    if not 1 <= int(day) <= 31:
-        return None
     head = f"{WEEKDAYS[weekday]} " if weekday else ""
     bare = around.follows(r"(?i:\bthe )") or (suffix and of)
     tail = f"of {_month_name(name)}" + (f"{',' if of else ''} {year(int(named))}" if named else "")
@@ -60,21 +57,10 @@ def _day_first(match: re.Match[str], around: Around) -> Said | None:
 
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
     """ "Sat" and "Sun" are words, too."""
-    if (
-        match[1] in ("Sat", "Sun")
-        and not match[2]
-        and not (
-            around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ")
-            or around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)|/[MTWF][a-z]{2,3}\b")
-        )
-    ):
-        return None
-    return None if around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
-
-
-def _era(match: re.Match[str], around: Around) -> Said:
-    letters = ".".join(match[2].replace(".", "")) + "."
-    return Said(year(int(match[1])) if len(match[1]) == 4 else cardinal(int(match[1])), letters)
+    word = match[1] in ("Sat", "Sun") and not match[2]
+    word = word and not around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ")
+    word = word and not around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)|/[MTWF][a-z]{2,3}\b")
+    return None if word or around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
 
 
 def _decade(match: re.Match[str], around: Around) -> str | None:
@@ -163,11 +149,11 @@ CLASSES = (
         quantity=True),
     semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say=lambda match, around: (
         f"{MONTHS[int(match[1]) - 1]} {year(int(match[2]))}")),
-    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? ({_DAY})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
         say="{1:month} {2:year}", quantity=True),
-    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?(\d{{1,2}})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
+    semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_DAY})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
     semiotic("date", r"\b(mon|tues?|wed|thur?s?|fri)\b", say=lambda match, around: WEEKDAYS[match[1].capitalize()],
@@ -175,7 +161,8 @@ CLASSES = (
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
-    semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", say=_era, quantity=True),
+    semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", quantity=True, say=lambda match, around: Said(
+        (year if len(match[1]) == 4 else cardinal)(int(match[1])), ".".join(match[2].replace(".", "")) + ".")),
     semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),

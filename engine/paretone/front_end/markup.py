@@ -55,12 +55,9 @@ def plain_lines(text: str) -> str:
     text = _BULLET.sub("\n" if listed else "", text)
     several = len(_NUMBERED.findall(text)) > 1 or (_NUMBERED.match(text) and "\n" in text)
     romans = re.search(r"^[ \t]*ii[.)]", text, re.MULTILINE) is not None
-    text = _NUMBERED.sub(lambda match: f"\n{_label(match[2], romans)}, ", text) if several else text
+    label = (lambda said: str(roman(said.upper()) or said)) if romans else str.upper
+    text = _NUMBERED.sub(lambda match: f"\n{label(match[2])}, ", text) if several else text
     return _lines(text)
-
-
-def _label(text: str, romans: bool) -> str:
-    return str(roman(text.upper()) or text) if romans else text.upper()
 
 
 def _unmarked(match: re.Match[str]) -> str:

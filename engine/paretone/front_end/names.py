@@ -31,13 +31,6 @@ from paretone.front_end.written_forms import (
 )
 
 
-def _letters(text: str) -> str:
-    """Letters next to digits: a few are spelled."""
-    if len(text) == 1:
-        return text.upper()
-    return ".".join(text) + "." if text.isupper() and len(text) <= 3 else text
-
-
 def _identifier(match: re.Match[str], around: Around) -> Said | None:
     text = match[0]
     if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdecimal, text)):
@@ -49,8 +42,9 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
     ):
         if mark == "." and not re.match(r"\d{2}", text[text.index(mark) + 1 :]):
             found.append("dot")
-        elif letters:
-            found.append(_letters(letters))
+        elif letters:  # A few next to digits are spelled.
+            spelled = ".".join(letters) + "." if letters.isupper() and len(letters) <= 3 else letters
+            found.append(spelled if len(letters) > 1 else letters.upper())
         elif numbers:
             found.append(pairs(numbers) if len(numbers) > 2 or numbers[0] == "0" else cardinal(int(numbers)))
     if many:
@@ -197,19 +191,13 @@ _CUE_OF_TELEPHONES = (
 )
 
 
-def _lettered_telephone(match: re.Match[str], around: Around) -> str:
-    code = f"{cardinal(int(match[1][0]))} hundred" if match[1].endswith("00") else digits(match[1])
-    return ("one, " if match[0].startswith("1") else "") + f"{code}, {match[2].lower()}"
-
-
 def _street(match: re.Match[str], around: Around) -> Said | None:
     house, direction, name, kind, dot = match.groups()
     if not house and not direction:
         return None
-    parts = [pairs(house)] if house else []
-    parts += [DIRECTIONS[direction]] if direction else []
-    parts += [re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), name.strip())]
-    return Said(" ".join((*parts, STREETS.get(kind, kind))), ends=bool(dot))
+    name = re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), name.strip())
+    parts = house and pairs(house), DIRECTIONS.get(direction), name, STREETS.get(kind, kind)
+    return Said(" ".join(filter(None, parts)), ends=bool(dot))
 
 
 def _state(match: re.Match[str], around: Around) -> str | None:
@@ -358,7 +346,8 @@ NAMES = (
         r"(?::((?:19|20)\d\d))?\b", say=_standard),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
     semiotic("score", r"(\d{1,3})–(\d{1,3})–(\d{1,3})(?![\d–])", say="{1:number} to {2:number} to {3:number}"),
-    semiotic("telephone", r"(?:1-)?(\d{3})-([A-Z]{4,})\b", say=_lettered_telephone),
+    semiotic("telephone", r"(1-)?(\d{3})-([A-Z]{4,})\b", say=lambda match, around: ("one, " if match[1] else "")
+        + (pairs if match[2].endswith("00") else digits)(match[2]) + f", {match[3].lower()}"),
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",

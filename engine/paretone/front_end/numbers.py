@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -102,18 +104,7 @@ def plural(words: str) -> str:
 
 def roman(text: str) -> int | None:
     """Value of a Roman numeral in capitals; ``None`` if it is not written as one."""
-    values = [_ROMAN.get(one, 0) for one in text]
-    if not values or 0 in values:
+    if not text or not re.fullmatch("M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})", text):
         return None
-    total = sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
-    return total if 0 < total < 4000 and text == numeral(total) else None
-
-
-def numeral(number: int) -> str:
-    """The Roman numeral of a number below 4000."""
-    values, signs = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split()
-    found = ""
-    for value, sign in zip(values, signs, strict=True):
-        count, number = divmod(number, value)
-        found += sign * count
-    return found
+    values = [_ROMAN[one] for one in text]
+    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))

@@ -143,11 +143,6 @@ def _integer(text: str, around: Around) -> str:
     return decimal(text)
 
 
-def _ordinal(match: re.Match[str], around: Around) -> str:
-    words = ordinal(int(match[2].replace(",", "")))
-    return f"{decimal(match[1] + '0').removesuffix(' zero')} {words}" if match[1] else words
-
-
 _PART_OF = (
     r" (?:of|cups?|miles?|inch|inches|lbs?|pounds?|tsp|tbsp|teaspoons?|tablespoons?|majority|hours?|full|empty)\b"
 )
@@ -202,9 +197,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     names = CURRENCIES[match["symbol"] or match["code"]]
     magnitude = match["word"] or match["short"] or match["letter"]
     unit = names[1]
-    minus = _SIGNS[sign]
-    text = re.sub(r"\.(?=\d{3},)|[ ']", "", value) if re.search(r"\d\.\d{3},\d\d$", value) else value
-    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"[ ']", "", text))
+    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ ']", "", value))
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
         words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
@@ -226,7 +219,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     if match["pieces"]:
         return Said(plural(words))
     unit = names[0] if around.precedes("-(?!ish)[a-z]") else unit
-    return Said(minus + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
+    return Said(_SIGNS[sign] + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
 
 
 _NOT_A_NOUN = (
@@ -368,12 +361,6 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
     return Said(number(match[1]), one if singular else many)
 
 
-def _count(match: re.Match[str], around: Around) -> str:
-    """Pieces in a pound or a pack: "16/20 count", "500-ct."."""
-    counted = "" if around.precedes("[ -]count") else " count"
-    return (f"{number(match[1])} to " if match[1] else "") + number(match[2]) + counted
-
-
 def _place_on_earth(match: re.Match[str], around: Around) -> str:
     named = zip(match.groups()[:3], ("degree" if match[1] == "1" else "degrees", "minutes", "seconds"), strict=True)
     return " ".join((*(f"{number(one)} {unit}" for one, unit in named if one), DIRECTIONS[match[4]].lower()))
@@ -503,7 +490,6 @@ _MANY = r"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn
 _DOT = r"(?:\.(?= (?:[a-z(\d=&+]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/*)]))?"
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
-_PENCE = ("pence", "penny")
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
     r"[^.!?]{0,30}[ (])"
@@ -532,7 +518,9 @@ CLASSES = (
     semiotic("identifier", r"\.(22|223|300|308|32|357|38|40|44|45|50)\b(?!\.\d)", say=lambda match, around: (
         pairs(match[1]) if around.precedes("[ -](?:cal|rifle|pistol|revolver|[Mm]agnum|round|bullet|ammo)")
         or (around.follows(r"\b(?:a|his|her) ") and not around.precedes(" [a-z]")) else None)),
-    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))", say=_count),
+    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))",
+        say=lambda match, around: " to ".join(map(number, filter(None, match.groups())))
+        + ("" if around.precedes("[ -]count") else " count")),
     semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
         say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
     semiotic("cardinal", r"(?<!\w)\+1s\b", say="plus ones"),
@@ -562,7 +550,7 @@ CLASSES = (
     semiotic("measure", r"[x×](?= ?\d+ ?(?:d|days?|wks?|weeks?|mos?|months?)\b)", say="for", after="[a-z.] "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
-        say=lambda match, around: f"{number(match[1])} {_PENCE[match[1] == '1']}"),
+        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
@@ -590,7 +578,9 @@ CLASSES = (
     semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
         say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
     semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
-    semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", say=_ordinal, quantity=True),
+    semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", quantity=True,
+        say=lambda match, around: (decimal(match[1] + "0").removesuffix("zero") if match[1] else "")
+        + ordinal(int(match[2].replace(",", "")))),
     semiotic("cardinal", rf"({_SIGN})({_COMMA}|{NUMBER}){_MAGNITUDE}(?![\d])", say=plain_number, quantity=True),
 )
 PLAIN = (

@@ -112,7 +112,8 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
         return Said(f"{left.words} to {right}")
     if left_kind == right_kind == "time" and right.unit and not left.unit:
         return Said(left.words.removesuffix(" o'clock") + f" to {right}", ends=right.ends)
-    if left_kind == right_kind or (left_kind in _NUMBERS and right_kind in _NUMBERS):
+    hour = left_kind == "time" and not left.unit and right_kind == "cardinal"
+    if left_kind == right_kind or hour or (left_kind in _NUMBERS and right_kind in _NUMBERS):
         return both
     if left_kind == "date" and left.before and right_kind in ("cardinal", "ordinal"):
         day = re.search(r"(\d{1,2})(?:st|nd|rd|th)?$", text)
@@ -124,8 +125,6 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
     if left_kind == "money" and (right_kind in _NUMBERS or (right_kind == "measure" and magnified)):
         more = f"{number(magnified[1])} {MAGNITUDES[magnified[2]]}" if magnified else right.words
         return Said(f"{left.words} to {more} {left.unit}")
-    if left_kind == "time" and not left.unit and right_kind == "cardinal":
-        return Said(f"{left} to {right}")
     if left_kind in _NUMBERS and right_kind in ("money", "measure", "time"):
         many = dict(UNITS.values()).get(right.unit, right.unit) if right_kind == "measure" else right.unit
         return Said(f"{left} to {replace(right, unit=many)}", ends=right.ends)

@@ -43,10 +43,9 @@ CURRENCIES = {
     )
     for sign in signs.split()
 }  # fmt: skip
-MAGNITUDES = {
-    "k": "thousand", "K": "thousand", "m": "million", "mn": "million", "M": "million", "bn": "billion",
-    "B": "billion", "b": "billion", "T": "trillion", "tn": "trillion",
-}  # fmt: skip
+MAGNITUDES = _table(
+    "k=thousand K=thousand m=million mn=million M=million bn=billion B=billion b=billion T=trillion tn=trillion"
+)
 
 _SCALED = {"": "", "k": "kilo", "c": "centi", "m": "milli", "µ": "micro", "n": "nano", "M": "mega", "G": "giga"}
 _BASES = {
@@ -159,12 +158,11 @@ ENDINGS = (
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
 )
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
-STREETS = {
-    "St": "Street", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Dr": "Drive", "Ln": "Lane", "Ct": "Court",
-    "Pl": "Place", "Pkwy": "Parkway", "Hwy": "Highway", "Sq": "Square", "Ter": "Terrace", "Cir": "Circle",
-}  # fmt: skip
-DIRECTIONS = {"N": "North", "S": "South", "E": "East", "W": "West"}
-DIRECTIONS |= {"NE": "Northeast", "NW": "Northwest", "SE": "Southeast", "SW": "Southwest"}
+STREETS = _table(
+    "St=Street Ave=Avenue Blvd=Boulevard Rd=Road Dr=Drive Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Hwy=Highway "
+    "Sq=Square Ter=Terrace Cir=Circle"
+)
+DIRECTIONS = _table("N=North S=South E=East W=West NE=Northeast NW=Northwest SE=Southeast SW=Southwest")
 ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
 _STATES = """
     AL Ala Alabama| AK Alaska| AZ Ariz Arizona| AR Ark Arkansas| CA Calif California| CO Colo Colorado|
@@ -182,22 +180,18 @@ PROVINCES = _table(
     "AB=Alberta BC=British_Columbia MB=Manitoba NB=New_Brunswick NL=Newfoundland NS=Nova_Scotia ON=Ontario "
     "PE=Prince_Edward_Island QC=Quebec SK=Saskatchewan"
 )
-SLANG = {
-    "btw": "by the way", "idk": "I don't know", "imo": "in my opinion", "imho": "in my humble opinion",
-    "tbh": "to be honest", "brb": "be right back", "pls": "please", "plz": "please", "thx": "thanks", "fyi": "F.Y.I.",
-    "asap": "A.S.A.P.", "diy": "D.I.Y.", "faq": "F.A.Q.", "afaik": "as far as I know", "w/o": "without",
-    "w/in": "within", "aka": "also known as", "a.k.a.": "also known as", "n/a": "N.A.", "c/o": "care of",
-    "b/c": "because", "and/or": "and or", "vs": "versus", "ctrl": "control", "incl": "including", "rofl": "R.O.F.L.",
-    "hx": "history", "dx": "diagnosis", "hwy": "highway", "2morrow": "tomorrow", "2day": "today", "ur": "your",
-    "omg": "O.M.G.", "mpg": "miles per gallon", "hrs": "hours", "mins": "minutes", "yrs": "years",
-    "approx": "approximately", "wwii": "World War Two", "wwi": "World War One", "btwn": "between",
-    "cont'd": "continued", "rec'd": "received", "req'd": "required", "yoy": "year over year", "YoY": "year over year",
-    "QoQ": "quarter over quarter", "tmrw": "tomorrow", "2nite": "tonight", "gr8": "great", "ttyl": "talk to you later",
-    "nvm": "never mind", "smh": "shaking my head", "mtg": "meeting", "pkg": "package", "q/q": "quarter over quarter",
-    "y/y": "year over year", "m/m": "month over month", "l8r": "later", "b4": "before", "txt": "text", "msg": "message",
-    "ngl": "not gonna lie", "rn": "right now", "mk": "Mark", "add'l": "additional", "int'l": "international",
-    "gov't": "government", "nat'l": "national", "ext": "extension", "vol": "volume",
-}  # fmt: skip
+SLANG = _table(
+    "btw=by_the_way idk=I_don't_know imo=in_my_opinion imho=in_my_humble_opinion tbh=to_be_honest brb=be_right_back "
+    "pls=please plz=please thx=thanks fyi=F.Y.I. asap=A.S.A.P. diy=D.I.Y. faq=F.A.Q. afaik=as_far_as_I_know "
+    "w/o=without w/in=within aka=also_known_as a.k.a.=also_known_as n/a=N.A. c/o=care_of b/c=because and/or=and_or "
+    "vs=versus ctrl=control incl=including rofl=R.O.F.L. hx=history dx=diagnosis hwy=highway 2morrow=tomorrow "
+    "2day=today ur=your omg=O.M.G. mpg=miles_per_gallon hrs=hours mins=minutes yrs=years approx=approximately "
+    "wwii=World_War_Two wwi=World_War_One btwn=between cont'd=continued rec'd=received req'd=required "
+    "yoy=year_over_year YoY=year_over_year QoQ=quarter_over_quarter tmrw=tomorrow 2nite=tonight gr8=great "
+    "ttyl=talk_to_you_later nvm=never_mind smh=shaking_my_head mtg=meeting pkg=package q/q=quarter_over_quarter "
+    "y/y=year_over_year m/m=month_over_month l8r=later b4=before txt=text msg=message ngl=not_gonna_lie rn=right_now "
+    "mk=Mark add'l=additional int'l=international gov't=government nat'l=national ext=extension vol=volume"
+)
 """Short forms without a full stop."""
 GREEK = _table(
     "α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron "

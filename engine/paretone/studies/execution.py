@@ -13,10 +13,9 @@ import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
-from paretone.checks.judge import heard
 from paretone.checks.speech import seams_of
 from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
-from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.evaluation.judges import Judge, Verdict, heard, judge_named
 from paretone.measure.evaluation.judging import reference_speech
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe

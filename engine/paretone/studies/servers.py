@@ -16,11 +16,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretone.checks.judge import heard
 from paretone.errors import SettingError, StudyError
 from paretone.extras import require_serving
 from paretone.fields import Fields, is_of
-from paretone.measure.evaluation.judges import Judge, judge_named
+from paretone.measure.evaluation.judges import Judge, heard, judge_named
 from paretone.measure.machine import describe
 from paretone.models.voices import is_own
 from paretone.observer import Observer

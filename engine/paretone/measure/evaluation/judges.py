@@ -7,6 +7,7 @@ declare its metrics in :mod:`paretone.measure.metrics`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -119,7 +120,7 @@ JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind("naturalness", "Naturalness (DistillMOS)", f"{_HERE}.naturalness:load", weights=DISTILLMOS),
     JudgeKind("voice", "Voice similarity (Resemblyzer)", f"{_HERE}.speakers:load", weights=RESEMBLYZER),
     JudgeKind("melody", "Pitch range and diversity", f"{_HERE}.judges:MelodyJudge"),
-    JudgeKind("faults", "Faults", "paretone.checks.judge:load"),
+    JudgeKind("faults", "Faults", f"{_HERE}.judges:FaultJudge"),
     JudgeKind(
         "whisper",
         "Word errors (Whisper-large-v3)",
@@ -243,3 +244,27 @@ class WordJudge:
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         errors = self._judge.word_errors([text], [(samples, rate)])
         return Verdict("words", {"edits": float(errors.edits[0]), "words": float(errors.words[0])}, errors.heard[0])
+
+
+class FaultJudge:
+    """The checks of :mod:`paretone.checks.faults`."""
+
+    def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None: ...
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()) -> Verdict:
+        """Number of all faults in a recording of ``text`` joined at ``seams`` (seconds), and of each."""
+        from paretone.checks.faults import checked
+        from paretone.checks.speech import Speech, prompt_of
+
+        prompt = prompt_of(voice.audio, voice.transcript) if voice.audio else None
+        found = checked(Speech(samples, rate, text, tuple(seams), prompt)).findings
+        counts = Counter(one.fault for one in found)
+        return Verdict("faults", {"faults": float(len(found)), **{name: float(one) for name, one in counts.items()}})
+
+
+def heard(
+    judge: Judge, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
+) -> Verdict:
+    """Verdict of any ``judge``; one of faults is told the ``seams``."""
+    known = {"seams": seams} if isinstance(judge, FaultJudge) else {}
+    return judge.hear(text, voice, samples, rate, **known)

@@ -139,7 +139,9 @@ class Judgements:
         """Means over files with bootstrap intervals, by metric; word errors over all words. Empty for one file."""
         found = {}
         for name in AVERAGED:
-            values = [_countable(one.figures, name) for one in self.files if name in one.figures]
+            of_all = metric(name).statistic == "rate"
+            figures = [one.figures for one in self.files if name in one.figures]
+            values = [complex(one["edits"], one["words"]) if of_all else one[name] for one in figures]
             if len(values) > 1:
                 found[name] = estimate(name, values)
         return found
@@ -274,7 +276,3 @@ def _lacking(kind: JudgeKind, says: bool, refers: bool) -> str:
     if not says and any(name.endswith("error_rate") for name in kind.metrics):
         return f"{kind.title} compares with a text; give --text."
     return "" if refers or kind.name != "similarity" else f"{kind.title} compares with a voice; give --reference."
-
-
-def _countable(figures: Mapping[str, float], name: str) -> complex:
-    return complex(figures["edits"], figures["words"]) if metric(name).statistic == "rate" else figures[name]
