@@ -198,7 +198,8 @@ def cut(speech: Speech) -> Iterator[Found]:
 TAIL_SECONDS = 1.5
 NOISY = 0.3
 """Spectral flatness (geometric over arithmetic mean) of noise between 200 and 7000 Hz; speech is far below it."""
-BURST_SECONDS = 0.14
+BURST_SECONDS, OWN_SECONDS = 0.14, 0.12
+"""Seconds of noise from which it is a burst, and more of them where the text itself ends in noise."""
 BURST_LEVEL = -32.0
 
 
@@ -218,7 +219,8 @@ def burst(speech: Speech) -> Iterator[Found]:
         if end < len(tail) - 4 and (level[end:] > -25).any():
             continue  # Speech goes on after it.
         first = speech.seconds - (len(tail) - start) * FRAME_SECONDS
-        long = sureness(seconds, BURST_SECONDS - FRAME_SECONDS / 2, FRAME_SECONDS)
+        own = speech.ends_in_noise and start > 0 and level[start - 1] > BURST_LEVEL
+        long = sureness(seconds, BURST_SECONDS + OWN_SECONDS * own - FRAME_SECONDS / 2, FRAME_SECONDS)
         sure = long * sureness(float(flat[start:end].max()), NOISY, 0.03)
         yield first, first + seconds, sure, f"Noise for {seconds:.2f} s at the end."
 

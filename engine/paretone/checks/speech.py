@@ -99,6 +99,11 @@ class Speech:
         return syllables(self.text)
 
     @cached_property
+    def ends_in_noise(self) -> bool:
+        """Whether the text's last sound is a noise without a voice, as in "roof" and "month"."""
+        return bool(re.search(r"[fvθð]\W*$", "".join(_phonemes(self.text)[-1:])))
+
+    @cached_property
     def pace(self) -> float | None:
         """Usual length of the text's sounds over that of the speech; ``None`` without text that can be counted."""
         if not self.syllables or self.spoken_seconds <= 0:

@@ -152,6 +152,21 @@ def test_another_voice_is_marked_where_its_likeness_was_measured(clean: list[ben
     assert checked(replace(clean[0].speech, similarity=0.85), UNHEARD).findings == ()
 
 
+def test_the_last_sound_of_a_text_is_no_burst(clean: list[bench.Clean]) -> None:
+    speech = clean[0].speech
+    until, noise = round(speech.span[1] * speech.rate), np.random.default_rng(0).standard_normal(speech.rate // 6)
+    noise *= 10 ** ((speech.loud - 20) / 20)
+
+    def marked(pause: float, text: str) -> bool:
+        silence = np.zeros(round(pause * speech.rate))
+        ended = np.concatenate([speech.sound[:until], silence, noise, np.zeros(speech.rate // 4)])
+        return bench.found(replace(speech, samples=ended, text=text), fault("burst"))
+
+    roof = "We will meet at the old harbor, and talk about the roof."
+    assert marked(0.0, speech.text) and not marked(0.0, roof)
+    assert marked(0.15, roof), "after a pause it is not the roof's"
+
+
 def test_seams_of_a_take_are_those_of_its_trace() -> None:
     def take(trace: Trace) -> Take:
         return Take("", "", "", "", Setting("f5-mini"), 100, np.zeros(500, np.float32), trace=trace)
