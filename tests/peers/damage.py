@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -166,9 +167,13 @@ def with_words(speech: Speech, phones: int, draw: Draw) -> Damaged:
     return replace(speech, text=" ".join([*written[: stretch[0]], *written[stretch[1] :]]))
 
 
+listened = lru_cache(maxsize=64)(listen)
+"""Clean speech is damaged at every strength."""
+
+
 def with_words_twice(speech: Speech, phones: int, draw: Draw) -> Damaged:
     words = spoken_words(speech.text)
-    heard = {one.word: one for one in listen(speech).heard if one.word >= 0}
+    heard = {one.word: one for one in listened(speech).heard if one.word >= 0}
     stretch = _stretch(words, phones, draw)
     if stretch is None or any(word not in heard for word in range(*stretch)):
         return None

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,9 +34,9 @@ LEVEL, NOISE = 0.08, 1e-4
 PHONES = (
     *"AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH".split(),
 )
-SKIP, SKIP_MORE, AGAIN, PHONE, SILENCE = 1e-13, 1e-3, 1e-6, 1e-3, 0.05
+SKIP, SKIP_MORE, AGAIN, PHONE, DEARER, SILENCE = 1e-13, 1e-3, 1e-6, 1e-3, 1e-6, 0.05
 """Probabilities of leaving a word out, and each further one, of going back to the words before, of a phone of the free
-loop, and of silence between words."""
+loop (the second where going back is looked for alone), and of silence between words."""
 AHEAD, BACK = 4, 4
 """Most words that are left out at once, and that are heard again."""
 BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
@@ -48,6 +48,8 @@ MOST_WORDS = 3000
 LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED, MOST_BETWEEN = 6, 12, 3, 4, 3
 """Phones of the shortest words that are missed, replaced by other sounds, heard again and added (two phones fit
 anywhere), and of the longest word between added ones."""
+LEAST_UNCLEAR, LEAST_REPLACED = 3, 5
+"""Other phones in a row from which going back is looked for alone, and phones of words in a row that it must find."""
 
 
 @dataclass(frozen=True)
@@ -170,18 +172,9 @@ def said_words(take: Take) -> tuple[SaidWord, ...]:
 
 
 # --- Listening --------------------------------------------------------------------------------------------------------
-_LISTENED: WeakKeyDictionary[Speech, Listened] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=1)
 def listen(speech: Speech) -> Listened:
-    """What is heard of the text of ``speech``; kept with it, because three checks need it."""
-    found = _LISTENED.get(speech)
-    if found is None:
-        found = _LISTENED[speech] = _listen(speech)
-    return found
-
-
-def _listen(speech: Speech) -> Listened:
+    """What is heard of the text of ``speech``; kept, because three checks in turn need it."""
     from paretone.audio.resampling import resample
     from paretone.checks.speech import spoken_words
     from paretone.own_process import heard_apart
@@ -228,6 +221,21 @@ def _decoder() -> tuple[Any, set[str]]:
 
 def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
     """Segments of 16-bit samples at :data:`RATE`: index of a word of the text, or a phone; first and last frame."""
+    found = _walked(raw, spelled, PHONE)
+    sounds = [name.isdecimal() for name, _, _ in found if name]
+    if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
+        return found
+    # Any phones fit slurred words better than their own do. Dearer ones show whether words are said again instead.
+    again = _walked(raw, spelled, DEARER)
+    latest, run, longest = -1, 0, 0
+    for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
+        run = run + len(spelled[place].split()) if 0 <= place <= latest else 0
+        latest, longest = max(latest, place), max(longest, run)
+    return again if longest >= LEAST_REPLACED else found
+
+
+def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[tuple[str, int, int]]:
+    """As :func:`_decoded`, once."""
     import pocketsphinx
 
     decoder, known = _decoder()
@@ -254,7 +262,7 @@ def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
     for phone in PHONES:
         number = graph.word_add(f"={phone}")
         for place in range(count + 1):
-            graph.trans_add(place, place, logarithms.log(PHONE), number)
+            graph.trans_add(place, place, logarithms.log(phone_price), number)
     graph.set_start_state(0)
     graph.set_final_state(count)
     graph.add_silence("<sil>", -1, SILENCE)
@@ -267,10 +275,6 @@ def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
     return [(meant.get(one.word, ""), one.start_frame, one.end_frame) for one in decoder.seg() or ()]
 
 
-def _main() -> None:
-    spelled = json.loads(sys.stdin.buffer.readline())
-    json.dump(_decoded(sys.stdin.buffer.read(), spelled), sys.stdout)
-
-
 if __name__ == "__main__":
-    _main()
+    given = json.loads(sys.stdin.buffer.readline())
+    json.dump(_decoded(sys.stdin.buffer.read(), given), sys.stdout)

@@ -100,6 +100,26 @@ def test_other_phones_count_together_around_a_short_word(
     assert any(one[2] >= MARKED for one in words.added(clean[0].speech)) == found
 
 
+@pytest.mark.parametrize(
+    ("first", "dearer", "again"),
+    [
+        ("0 1 R DH IH 2 3", "0 1 0 1 2 3", True),
+        ("0 1 R DH IH 2 3", "0 1 R 1 2 2 3", False),
+        ("0 1 R DH 2 3", "0 1 0 1 2 3", False),
+    ],
+    ids=["said again", "words too short", "sounds too few"],
+)
+def test_unclear_sounds_are_words_said_again_if_dearer_sounds_say_so(
+    first: str, dearer: str, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walked(raw: bytes, spelled: object, price: float) -> list[tuple[str, int, int]]:
+        return [(name, 0, 0) for name in (first if price == words.PHONE else dearer).split()]
+
+    monkeypatch.setattr(words, "_walked", walked)
+    found = words._decoded(b"", ["S AY D", "AH V", "DH AH", "S K W EH R"])
+    assert " ".join(name for name, _, _ in found) == (dearer if again else first)
+
+
 def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean: list[bench.Clean]) -> None:
     pytest.importorskip("pocketsphinx")
     speech = clean[0].speech

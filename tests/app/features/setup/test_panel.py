@@ -285,6 +285,33 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
 
+def test_settings_that_collapse_are_warned_of_before_anything_is_spoken(
+    panel: SetupPanel, presenter: Presenter
+) -> None:
+    selection = presenter.state.selection
+
+    def warned(*names: str) -> bool:
+        return all((COLLAPSES[one][1] or "It is too old.") in panel.notes.text() for one in names)
+
+    selection.switch("first_block", True)
+    assert warned("stale cache"), "in four steps"
+    selection.switch("first_block", False)
+    selection.switch("precision", True)
+    selection.set_knob("precision", "precision", "float16")
+    assert warned("float16") and not warned("stale cache")
+    selection.set_knob("precision", "precision", "bfloat16")
+    selection.info = replace(selection.info, lacking=(("bfloat16", "It emulates it."), ("card", "It is too old.")))
+    selection.model_changed.emit()
+    assert warned("bfloat16", "card") and not warned("float16")
+    presenter.state.jobs.handle(JobFinished(1))
+    presenter.state.loading.load_model("omni-mini")
+    presenter.state.follow(ModelLoaded(presenter.sent[-1].job, known("omni-mini"), 0.1))
+    selection.switch("guidance_stride", True)
+    assert not warned("guidance stride"), "in sixteen steps"
+    selection.set_option("steps", 7)
+    assert warned("guidance stride")
+
+
 def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
     state.selection.switch("guidance_free", True)
