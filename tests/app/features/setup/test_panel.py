@@ -293,9 +293,11 @@ def test_settings_that_collapse_are_warned_of_before_anything_is_spoken(
     def warned(*names: str) -> bool:
         return all((COLLAPSES[one][1] or "It is too old.") in panel.notes.text() for one in names)
 
+    selection.switch("ditreducio", False)
     selection.switch("first_block", True)
     assert warned("stale cache"), "in four steps"
     selection.switch("first_block", False)
+    selection.info = replace(selection.info, precisions=("float32", "float16", "bfloat16"))  # As on a card.
     selection.switch("precision", True)
     selection.set_knob("precision", "precision", "float16")
     assert warned("float16") and not warned("stale cache")
