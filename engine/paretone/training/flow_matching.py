@@ -7,9 +7,7 @@ al., "F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in t
 
 Drawing, predicting and scoring are separate functions, so that guidance-free training can replace the target.
 
-MegaTTS 3: the prompt comes first, with noise-free latents; the text is phones and the phone of every mel frame. Three
-branches are trained for guidance at synthesis: prompt and text, text alone, neither. All of them know where the prompt
-is.
+MegaTTS 3: the prompt comes first, with noise-free latents; the text is phones and the phone of every mel frame.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ import torch
 from torch import Tensor
 
 from paretone.models.f5.dit import DiT
-from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
 from paretone.training.learner import LayerMatrices
 
@@ -91,7 +88,6 @@ class FlowMatchingDraw:
     mask: Tensor
     """(B, frames), true within the items."""
     drops_text: bool
-    drops_audio: bool
 
 
 Draw = TypeVar("Draw", bound=FlowMatchingDraw)
@@ -121,7 +117,7 @@ def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: to
 def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generator) -> FlowMatchingDraw:
     """Validation problem: predict the second clip of joined items at one time, with all conditions."""
     times = torch.full((len(batch.mel),), time)
-    return _problem(batch, _after_join(batch), times, generator, drops_text=False, drops_audio=False)
+    return _problem(batch, _after_join(batch), times, generator)
 
 
 def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
@@ -154,7 +150,7 @@ def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw
 
 def without_conditions(problem: Draw) -> Draw:
     """The same noised speech and times, without text and surrounding speech."""
-    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
+    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True)
 
 
 def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
@@ -163,7 +159,12 @@ def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
 
 
 def _problem(
-    batch: SpeechBatch, span: Tensor, times: Tensor, generator: torch.Generator, drops_text: bool, drops_audio: bool
+    batch: SpeechBatch,
+    span: Tensor,
+    times: Tensor,
+    generator: torch.Generator,
+    drops_text: bool = False,
+    drops_audio: bool = False,
 ) -> FlowMatchingDraw:
     noise = torch.randn(batch.mel.shape, generator=generator)
     weights = times[:, None, None]
@@ -175,7 +176,6 @@ def _problem(
         span=span,
         mask=batch.mask,
         drops_text=drops_text,
-        drops_audio=drops_audio,
     )
 
 
@@ -205,18 +205,10 @@ class LatentBatch:
         return _positions(self) < self.lengths[:, None]
 
 
-@dataclass(frozen=True)
-class LatentFlowOptions:
-    unprompted: float = 0.5
-    """Share of single clips without a prompt; the others are prompted with their own beginning."""
-    longest_beginning: float = 0.5
-    """Largest share of a single clip used as its prompt."""
-    drop_prompt: float = 0.15
-    """Share of items in the second branch: text without the prompt's latents."""
-    drop_both: float = 0.12
-    """Share of items in the third branch: neither text nor latents."""
-    uniform_times: float = 0.5
-    """Share of uniform times; the others are warped towards the noise like sway sampling."""
+LONGEST_BEGINNING = 0.5
+"""Largest share of a single clip used as its prompt."""
+UNIFORM_TIMES = 0.5
+"""Share of uniform times; the others are warped towards the noise like sway sampling."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +216,7 @@ class LatentProblem:
     noised: Tensor
     """xₜ, (B, n, latent), zero in the prompt."""
     condition: Tensor
-    """(B, n, latent), the prompt's latents; zero after it, and where they are dropped."""
+    """(B, n, latent), the prompt's latents; zero after it."""
     prompt: Tensor
     """(B, n), true in the prompt."""
     target: Tensor
@@ -242,48 +234,33 @@ class LatentProblem:
         return self.mask & ~self.prompt
 
 
-def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generator: torch.Generator) -> LatentProblem:
+def draw_latent_problem(batch: LatentBatch, generator: torch.Generator) -> LatentProblem:
     """Draw the training problem of a step from one generator."""
     count = len(batch.latents)
-    beginnings = (options.longest_beginning * torch.rand(count, generator=generator) * batch.lengths).long()
-    unprompted = torch.rand(count, generator=generator) < options.unprompted
-    ends = torch.where(batch.joins > 0, batch.joins, beginnings.masked_fill(unprompted, 0))
-    times = drawn_times(count, options.uniform_times, generator)
-    choice = torch.rand(count, generator=generator)
-    drops_text = choice < options.drop_both
-    drops_latents = choice < options.drop_both + options.drop_prompt
-    return _latent_problem(batch, ends, times, drops_text, drops_latents, generator)
+    beginnings = (LONGEST_BEGINNING * torch.rand(count, generator=generator) * batch.lengths).long()
+    ends = torch.where(batch.joins > 0, batch.joins, beginnings)
+    return latent_problem(batch, ends, drawn_times(count, UNIFORM_TIMES, generator), generator)
 
 
 def latent_synthesis_problem(batch: LatentBatch, time: float, generator: torch.Generator) -> LatentProblem:
-    """Validation problem: predict the second clip of joined items at one time, with all conditions."""
-    count = len(batch.latents)
-    nothing = torch.zeros(count, dtype=torch.bool)
-    return _latent_problem(batch, batch.joins, torch.full((count,), time), nothing, nothing, generator)
+    """Validation problem: predict the second clip of joined items at one time."""
+    return latent_problem(batch, batch.joins, torch.full((len(batch.latents),), time), generator)
 
 
-def _latent_problem(
-    batch: LatentBatch,
-    ends: Tensor,
-    times: Tensor,
-    drops_text: Tensor,
-    drops_latents: Tensor,
-    generator: torch.Generator,
-) -> LatentProblem:
+def latent_problem(batch: LatentBatch, ends: Tensor, times: Tensor, generator: torch.Generator) -> LatentProblem:
+    """Problem with prompts up to ``ends`` (B,) and all conditions."""
     noise = torch.randn(batch.latents.shape, generator=generator)
     prompt = _positions(batch) < ends[:, None]
     weights = times[:, None, None]
-    known = prompt & ~drops_latents[:, None]
-    spoken = batch.phones > 0
     return LatentProblem(
         noised=((1 - weights) * noise + weights * batch.latents).masked_fill(prompt[..., None], 0),
-        condition=batch.latents.masked_fill(~known[..., None], 0),
+        condition=batch.latents.masked_fill(~prompt[..., None], 0),
         prompt=prompt,
         target=batch.latents - noise,
         times=times,
         mask=batch.mask,
-        phones=torch.where(drops_text[:, None] & spoken, NO_PHONE, batch.phones),
-        tones=torch.where(drops_text[:, None] & spoken, NO_TONE, batch.tones),
+        phones=batch.phones,
+        tones=batch.tones,
         phones_of_frames=batch.phones_of_frames,
     )
 

@@ -42,7 +42,6 @@ from paretone.training.fine_tuning import (
 from paretone.training.flow_matching import (
     Field,
     LatentBatch,
-    LatentFlowOptions,
     LatentProblem,
     draw_latent_problem,
     latent_synthesis_problem,
@@ -113,9 +112,6 @@ def latent_clip(clip: NaturalClip) -> LatentClip:
     return LatentClip(clip.voice, latents.numpy(), numbers, places)
 
 
-OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
-
-
 class MegaSubject(ClipSubject[MegaDiT, LatentProblem, LatentClip]):
     layers = LAYER_MATRICES
 
@@ -128,7 +124,7 @@ class MegaSubject(ClipSubject[MegaDiT, LatentProblem, LatentClip]):
     ) -> LatentProblem:
         batch = collate_latents(items)
         if time is None:
-            return moved(draw_latent_problem(batch, OBJECTIVE, generator), device)
+            return moved(draw_latent_problem(batch, generator), device)
         return moved(latent_synthesis_problem(batch, time, generator), device)
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:

@@ -11,16 +11,16 @@ from torch import nn
 
 from paretone.errors import TrainingError
 from paretone.models.f5.dit import DiT
-from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.training import features, flow_matching
 from paretone.training import learner as learning
-from paretone.training.flow_matching import FlowMatchingOptions, LatentFlowOptions, draw_latent_problem, draw_problem
+from paretone.training.flow_matching import FlowMatchingOptions, draw_problem
 from paretone.training.learner import LayerMatrices, Learner, LearningOptions, Muon, MuonAndAdamW, Rates
 from paretone.training.session import Diverged
 from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training import toy_model
 from tests.engine.training.toy_corpus import Clip, toy_clip
 from tests.tools.recipes.natural_f5 import aligned_example, predicted_velocity
+from tests.tools.recipes.natural_megatts3 import NO_PHONE, NO_TONE, LatentFlowOptions, draw_latent_problem
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")
@@ -226,12 +226,11 @@ def test_spans_cover_seven_tenths_to_all_of_an_item_and_no_padding(batch):
 def test_conditions_are_dropped_as_often_as_asked(batch):
     problems = [draw_problem(batch, FlowMatchingOptions(), _generator(seed)) for seed in range(600)]
     assert 0.11 < np.mean([one.drops_text for one in problems]) < 0.19
-    assert 0.34 < np.mean([one.drops_audio for one in problems]) < 0.46
-    assert all(one.drops_audio for one in problems if one.drops_text)
-    assert not any(one.condition.any() for one in problems if one.drops_audio)
-    for one in problems:
-        if not one.drops_audio:
-            assert torch.equal(one.condition, batch.mel.masked_fill(one.span[..., None], 0))
+    mute = [not one.condition.any() for one in problems]
+    assert 0.34 < np.mean(mute) < 0.46
+    assert all(silent for one, silent in zip(problems, mute, strict=True) if one.drops_text)
+    for one, silent in zip(problems, mute, strict=True):
+        assert silent or torch.equal(one.condition, batch.mel.masked_fill(one.span[..., None], 0))
 
 
 def test_the_training_forward_pass_is_that_of_sampling():
@@ -246,7 +245,7 @@ def test_the_training_forward_pass_is_that_of_sampling():
             conditional, unconditional = model.velocity(problem.noised, 0, run)
             ours = predicted_velocity(model, batch.ids, problem)[0]
             torch.testing.assert_close(ours, conditional, atol=2e-5, rtol=1e-4)
-            dropped = replace(problem, drops_text=True, drops_audio=True, condition=torch.zeros_like(problem.condition))
+            dropped = replace(problem, drops_text=True, condition=torch.zeros_like(problem.condition))
             without = predicted_velocity(model, batch.ids, dropped)[0]
             torch.testing.assert_close(without, unconditional, atol=2e-5, rtol=1e-4)
 
@@ -292,6 +291,9 @@ def test_the_latent_path_runs_from_noise_outside_the_prompt():
     assert int(single.max()) <= 10
     assert torch.equal(problem.condition[problem.prompt], given.latents[problem.prompt])
     assert not problem.condition[~problem.prompt].any()
+    tuned = flow_matching.draw_latent_problem(given, torch.Generator().manual_seed(1))
+    assert (tuned.prompt[::2].sum(1) == 7).all() and 5 < tuned.prompt[1::2].sum(1).float().mul(2).mean() < 14
+    assert torch.equal(tuned.condition, given.latents.masked_fill(~tuned.prompt[..., None], 0))
 
 
 def test_branches_know_what_they_should():

@@ -28,10 +28,12 @@ from paretone.models.minis.natural_vocoder import GROUP, GROUPED
 from paretone.models.minis.speaking import WEIGHTS
 from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.flow_matching import (
+    LONGEST_BEGINNING,
+    UNIFORM_TIMES,
     LatentBatch,
-    LatentFlowOptions,
     LatentProblem,
-    draw_latent_problem,
+    drawn_times,
+    latent_problem,
     latent_synthesis_problem,
     span_error,
 )
@@ -74,6 +76,41 @@ ARCHITECTURE = DiTConfig(
     phone_heads=4,
     phone_ff_hidden=512,
 )
+
+
+@dataclass(frozen=True)
+class LatentFlowOptions:
+    """Three branches are trained for guidance: prompt and text, text alone, neither; all know where the prompt is."""
+
+    unprompted: float = 0.5
+    """Share of single clips without a prompt; the others are prompted with their own beginning."""
+    drop_prompt: float = 0.15
+    """Share of items in the second branch: text without the prompt's latents."""
+    drop_both: float = 0.12
+    """Share of items in the third branch: neither text nor latents."""
+
+
+NO_PHONE, NO_TONE = 301, 31
+"""Phone and tone of the third branch."""
+
+
+def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generator: torch.Generator) -> LatentProblem:
+    """Draw the training problem of a step from one generator."""
+    count = len(batch.latents)
+    beginnings = (LONGEST_BEGINNING * torch.rand(count, generator=generator) * batch.lengths).long()
+    unprompted = torch.rand(count, generator=generator) < options.unprompted
+    ends = torch.where(batch.joins > 0, batch.joins, beginnings.masked_fill(unprompted, 0))
+    times = drawn_times(count, UNIFORM_TIMES, generator)
+    choice = torch.rand(count, generator=generator)
+    problem = latent_problem(batch, ends, times, generator)
+    mute = choice < options.drop_both + options.drop_prompt
+    textless = (choice < options.drop_both)[:, None] & (batch.phones > 0)
+    return replace(
+        problem,
+        condition=problem.condition.masked_fill(mute[:, None, None], 0),
+        phones=torch.where(textless, NO_PHONE, batch.phones),
+        tones=torch.where(textless, NO_TONE, batch.tones),
+    )
 
 
 @dataclass(frozen=True)

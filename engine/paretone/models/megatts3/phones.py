@@ -29,8 +29,6 @@ ENGLISH = tuple(
 SILENCE = 145
 ENGLISH_TONE = 3
 """Single tone of everything English in the official front end."""
-NO_PHONE, NO_TONE = 301, 31
-"""Phone and tone of the unconditional branch."""
 
 RESERVED = ("<pad>", "<EOS>", "<UNK>")
 UNKNOWN = 2
