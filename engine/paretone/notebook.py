@@ -73,13 +73,13 @@ def load(
     vocoder: str | Path = "",
     progress: bool = False,
 ) -> Model:
-    """Load a model of the catalogue (listed by ``paretone models``; default: the first) onto ``device`` (``auto``,
-    ``cpu``, ``cuda``, ``mps``).
+    """Load a model of the catalogue (listed by ``paretone models``; default: that of ``folder``, else the first) onto
+    ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
 
     ``folder`` and ``vocoder``: the checkpoint's and the vocoder's folders, if not the defaults; ``variant``:
     architecture, if the folder does not determine it. With ``progress``, bars with estimates go to standard error.
     """
-    model = model or catalogue.models()[0].id
+    model = model or catalogue.id_of(str(folder)) or catalogue.models()[0].id
     catalogue.entry(model).require_vocoder(str(vocoder))
     desk = _Desk(progress)
     desk.load(model, str(folder), variant, device, str(vocoder))

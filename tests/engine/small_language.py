@@ -6,6 +6,7 @@ when :data:`END_SCORE` says so.
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -50,7 +51,7 @@ def write_codec(root: Path, codec: QuantisedMel) -> None:
     root.mkdir(parents=True, exist_ok=True)
     codec.decoder["leave"].weight.detach().normal_(std=0.5)
     save_file(codec.state_dict(), root / "model.safetensors")
-    (root / "config.json").write_text(json.dumps(codec.config.as_dict()))
+    (root / "config.json").write_text(json.dumps(asdict(codec.config)))
 
 
 def _weights(end_score: float) -> dict[str, Tensor]:

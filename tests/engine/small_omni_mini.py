@@ -11,10 +11,22 @@ from safetensors.torch import save_file
 
 from paretone.front_end.phones import PHONES, PhoneVocabulary
 from paretone.models.minis.natural_decoder import LATENT
-from paretone.models.minis.omni_mini import Layout
+from paretone.models.minis.omni_mini import HALVES, Layout
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import ResidualCodec, ResidualCodecConfig
 from tests.engine.small_language import write_codec
+
+
+def described(layout: Layout) -> dict[str, object]:
+    """Content of the ``layout.json`` of ``layout``."""
+    return {
+        "phones": " ".join(layout.vocabulary.phones),
+        "phones_per_token": HALVES,
+        "text_tokens": layout.tokens,
+        "text_ids": "number of the first phone times the number of phones, plus number of the second",
+        "positions": "text from 0, canvas from 0 again",
+    }
+
 
 LAYOUT = Layout(PhoneVocabulary(PHONES))
 CODEC = ResidualCodecConfig(
@@ -51,7 +63,7 @@ def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
     }
     save_file(weights, root / "model.safetensors", {"format": "pt"})
     (root / "config.json").write_text(json.dumps(declared))
-    (root / "layout.json").write_text(json.dumps(LAYOUT.as_dict()))
+    (root / "layout.json").write_text(json.dumps(described(LAYOUT)))
     codec = ResidualCodec(CODEC)
     codec.quantiser.codebooks.normal_()
     write_codec(root / "codec", codec)

@@ -272,7 +272,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     def export(self, folder: Path) -> None:
         """Write a folder that :func:`paretone.models.networks.quantised_mel.read_quantised_mel` reads."""
         codec = self.average.module.codec
-        write_network(folder, (CONFIG_FILE, WEIGHT_FILE), codec.config.as_dict(), codec, self.steps)
+        write_network(folder, (CONFIG_FILE, WEIGHT_FILE), asdict(codec.config), codec, self.steps)
 
 
 class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):

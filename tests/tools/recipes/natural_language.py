@@ -39,6 +39,7 @@ from paretone.training.learner import LayerMatrices
 from paretone.training.natural_corpus import NaturalClip
 from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, TokenBatch, collate, said_tokens
 from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
+from tests.engine.small_omni_mini import described
 from tests.tools.recipes.bundled_recipe import (
     BundledOptions,
     BundledRecipe,
@@ -362,7 +363,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         """Write a folder that :class:`paretone.models.minis.omni_mini.OmniMiniFolder` reads."""
         network = self.average.module
         config = _described(network.config)
-        write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict())
+        write_mini(folder, official_tensors(network), self.steps, config, described(LAYOUT))
         copy_codec(self.codec, folder / CODEC)
 
 

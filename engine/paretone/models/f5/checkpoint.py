@@ -25,9 +25,9 @@ from paretone.models.files.checkpoints import (
     loaded_strictly,
     lora_error,
     read_checkpoint,
-    require_no_lora,
     shapes_of,
     sound_tensors,
+    unwrapped,
 )
 from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
 from paretone.models.files.trained_weights import COUNTERS
@@ -47,9 +47,7 @@ _BACKBONES: dict[str, type[DiT] | type[UNetT]] = {"DiT": DiT, "UNetT": UNetT}
 _WEIGHTS_PREFIX = "transformer."
 _EMA_PREFIX = "ema_model."
 _ONLINE_PREFIX = "online_model."
-_BEFORE = (_EMA_PREFIX, _ONLINE_PREFIX, "model.")
-_WRAPPERS = ("_orig_mod", "module")
-"""Parts of weight names added by ``torch.compile`` and ``DistributedDataParallel``."""
+_BEFORE = "ema_model", "online_model", "model"
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
 """File names in the official training for the last checkpoint, and for the initial one."""
 _LEGACY_KEYS = ("mel_spec.mel_stft.mel_scale.fb", "mel_spec.mel_stft.spectrogram.window")
@@ -175,25 +173,10 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     Prefers the moving average; its counters and the keys of an old mel front end are ignored. Raises
     :class:`CheckpointError` for anything else that is not the backbone's.
     """
-    for name in ("ema_model_state_dict", "model_state_dict", "state_dict"):
-        inner = content.get(name)
-        if isinstance(inner, Mapping):
-            content = inner
-            break
-    require_no_lora(content, where)
-    averaged = any(str(key).startswith(_EMA_PREFIX) for key in content)
-    stripped: dict[str, object] = {}
-    for key, value in content.items():
-        if averaged and str(key).startswith(_ONLINE_PREFIX):
-            continue
-        # Without the prefixes of ``torch.compile``, ``DistributedDataParallel`` and a moving average.
-        parts = [part for part in str(key).split(".") if part not in _WRAPPERS]
-        while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
-            parts = parts[1:]
-        name = ".".join(parts)
-        if name in stripped:
-            raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
-        stripped[name] = value
+    content = unwrapped(content, where)
+    if any(str(key).startswith(_EMA_PREFIX) for key in content):
+        content = {key: value for key, value in content.items() if not str(key).startswith(_ONLINE_PREFIX)}
+    stripped = {str(key): value for key, value in unwrapped(content, where, _BEFORE).items()}
     kept = {key: value for key, value in stripped.items() if key not in (*COUNTERS, *_LEGACY_KEYS)}
     weights = {
         key.removeprefix(_WEIGHTS_PREFIX): value

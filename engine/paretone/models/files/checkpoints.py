@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from paretone.errors import CheckpointError
 from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
-from paretone.models.files.config_file import NO_ZIP, READ, pickled
+from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
@@ -54,13 +54,37 @@ AnyModule = TypeVar("AnyModule", bound=nn.Module)
 def read_weights(
     path: Path, check: Callable[[], None] = lambda: None, numbers: Collection[str] = ()
 ) -> dict[str, Tensor]:
-    """Tensors of a flat weight file by name, on the CPU; ``numbers`` that a training adds are left out. Raises
-    :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or is not flat."""
-    content = {key: value for key, value in read_checkpoint(path, check).items() if key not in numbers}
+    """Tensors of a weight file by name, on the CPU, without ``numbers`` and wrappers that a training adds. Raises
+    :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or nests them."""
+    whole = unwrapped(read_checkpoint(path, check), str(path))
+    content = {key: value for key, value in whole.items() if key not in numbers}
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
         raise CheckpointError(f"{path} is not a plain list of weights: {_shown(nested)} is not a tensor.")
     return sound_tensors(content, str(path))
+
+
+def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = ()) -> dict[Any, Any]:
+    """The weights in a checkpoint's ``content``: those of a training that keeps more beside them, under names without
+    the parts that ``torch.compile`` and ``DistributedDataParallel`` add, and those ``before`` the model's own. Raises
+    :class:`CheckpointError` for LoRA weights, and for a name that is there twice."""
+    inner = next((content[name] for name in _HOLDERS if isinstance(content.get(name), Mapping)), content)
+    require_no_lora(inner, where)
+    found: dict[Any, Any] = {}
+    for key, value in inner.items():
+        parts = [part for part in str(key).split(".") if part not in _WRAPPERS]
+        while len(parts) > 1 and parts[0] in before:
+            parts = parts[1:]
+        name = ".".join(parts) if isinstance(key, str) else key
+        if name in found:
+            raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
+        found[name] = value
+    return found
+
+
+_HOLDERS = "ema_model_state_dict", "model_state_dict", "state_dict", "model", "module"
+"""Keys of the weights in checkpoints of trainings."""
+_WRAPPERS = "_orig_mod", "module"
 
 
 def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
@@ -107,7 +131,6 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
         content = _torch_file(path)
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
-    require_no_lora(content, str(path))
     check()
     return content
 
@@ -431,6 +454,8 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
 
 
 WEIGHTS = "model.safetensors"
+_BESIDE = "optimizer", "scheduler", "scaler", "rng_state", "training_args"
+"""Beginnings of what the trainer of ``transformers`` saves beside the weights."""
 
 
 @dataclass(frozen=True)
@@ -448,7 +473,13 @@ class Shards:
             return cls(folder, (folder / WEIGHTS,), {})
         index = folder / INDEX
         if not index.is_file():
-            raise CheckpointError(f"{folder} holds no weights; put {WEIGHTS} there, or {INDEX} with all its shards.")
+            if (folder / LORA_CONFIG).is_file():
+                raise lora_error(folder / LORA_CONFIG)
+            there = [one for one in weight_files(folder) if not one.name.startswith(_BESIDE)]
+            if len(there) == 1:
+                return cls(folder, tuple(there), {})
+            several = f"several files of weights ({_shown([one.name for one in there])})" if there else "no weights"
+            raise CheckpointError(f"{folder} holds {several}; put {WEIGHTS} there, or {INDEX} with all its shards.")
         try:
             listed = shard_of_each(read_bytes(index))
         except OSError as error:
@@ -476,9 +507,16 @@ class Shards:
         """The ``wanted`` weights, on the CPU, and the names of all others, which are not read. ``check`` is called
         between weights and may raise to cancel. Raises :class:`CheckpointError` for damaged files, and for weights that
         differ from the index."""
-        weights, others = {}, []
+        weights: dict[str, Tensor] = {}
+        others: list[str] = []
         for path in self.paths:
+            if path.suffix != SAFETENSORS:
+                content = read_weights(path, check)
+                weights |= {name: value for name, value in content.items() if wanted(name)}
+                others += [name for name in content if not wanted(name)]
+                continue
             with opened(path) as file:
+                require_no_lora(file.keys(), str(path))
                 for name in file.keys():  # noqa: SIM118 (not a mapping)
                     check()
                     if self.listed and self.listed.get(name) != path.name:
@@ -493,6 +531,9 @@ class Shards:
         """Shapes of all weights, without reading them. Raises :class:`CheckpointError` for damaged files."""
         found: dict[str, tuple[int, ...]] = {}
         for path in self.paths:
+            if path.suffix != SAFETENSORS:
+                found |= shapes_of(read_weights(path))
+                continue
             with opened(path) as file:
                 found |= {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
         return found

@@ -15,7 +15,6 @@ that it does not know, and starts with random ones where some are missing; here 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from pathlib import Path
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint, shapes_of, sound_tensors
+from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint, shapes_of, sound_tensors, unwrapped
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.config import DiTConfig
@@ -36,8 +35,6 @@ GRAPHEMES, WAVVAE = "g2p", "wavvae"
 PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
-_WRAPPERS = re.compile(r"module\.|_orig_mod\.")
-"""Prefixes that training tools add to names of weights; upstream removes them too."""
 
 
 @dataclass(frozen=True)
@@ -101,4 +98,4 @@ def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -
         raise CheckpointError(
             f"{path} holds no weights under state_dict/{name}; it is not a file of the MegaTTS 3 release."
         )
-    return {_WRAPPERS.sub("", key): value for key, value in sound_tensors(part, str(path)).items()}
+    return unwrapped(sound_tensors(part, str(path)), str(path))

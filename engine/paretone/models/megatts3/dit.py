@@ -175,36 +175,21 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         frequencies = rotary_frequencies(self.config.dim // self.config.heads)
         return rotary_table(latents.shape[1], frequencies.to(latents.device))
 
-    def forward(
-        self,
-        noised: Tensor,
-        context: Tensor,
-        is_prompt: Tensor,
-        phones: Tensor,
-        tones: Tensor,
-        mel2ph: Tensor,
-        times: Tensor,
-        mask: Tensor | None = None,
-    ) -> Tensor:
-        """Velocities (items, frames, latent) as in training, with gradients: each item has its own time.
-
-        ``noised`` and ``context`` are (items, frames, latent), ``context`` zero outside the prompt and where it is to
-        be unknown; ``is_prompt`` (items, frames) bool; ``phones`` and ``tones`` (items, phones), 0 in the padding (for
-        unknown text see :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``times`` (items,); ``mask``
-        (items, frames) true within the items. Output in the padding is undefined.
-        """
-        known = self.conditions(context, is_prompt, phones, tones, mel2ph, mask)
-        return self.follow(noised, is_prompt, known, times, mask)
-
     def conditions(
         self, context: Tensor, is_prompt: Tensor, phones: Tensor, tones: Tensor, mel2ph: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """Layers' input as far as independent of state and time, (items, frames, width), as in :meth:`forward`."""
+        """Layers' input as far as independent of state and time, (items, frames, width), for :meth:`follow`.
+
+        ``context`` is (items, frames, latent), zero outside the prompt and where it is to be unknown; ``is_prompt``
+        (items, frames) bool; ``phones`` and ``tones`` (items, phones), 0 in the padding (for unknown text see
+        :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``mask`` (items, frames), true within items.
+        """
         text = self.expand_phones(self.encode_phones(phones, tones), mel2ph, mask)
         return self.condition(context, is_prompt) + text
 
     def follow(self, noised: Tensor, is_prompt: Tensor, known: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
-        """:meth:`forward` with ``known`` from :meth:`conditions`."""
+        """Velocities (items, frames, latent) as in training, with gradients: each item has its own of ``times``
+        (items,); ``known`` from :meth:`conditions`. Output in the padding is undefined."""
         state = noised.masked_fill(is_prompt[..., None], 0)
         rotary = self.rotations(noised)
         hidden, final = self.pass_layers(
@@ -227,8 +212,8 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
     ) -> MegaConditioning:
         """Prepare a sampling run of the given branches (see :func:`paretone.sampling.guidance.needed_branches`).
 
-        ``times`` are those of all evaluations, in order; other arguments as in :meth:`forward`, for which the rows of
-        all branches are made here. Branches 0 and 1 have the same text, which is encoded once.
+        ``times`` are those of all evaluations, in order; other arguments as in :meth:`conditions`, for which all
+        branches' rows are made here. Branches 0 and 1 have the same text, which is encoded once.
         """
         texts = [(phones, tones)] if any(branch != NOTHING for branch in branches) else []
         if NOTHING in branches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -71,15 +71,6 @@ class Layout:
     @property
     def tokens(self) -> int:
         return len(self.vocabulary.phones) ** HALVES
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "phones": " ".join(self.vocabulary.phones),
-            "phones_per_token": HALVES,
-            "text_tokens": self.tokens,
-            "text_ids": "number of the first phone times the number of phones, plus number of the second",
-            "positions": "text from 0, canvas from 0 again",
-        }
 
     def text(self, frames: np.ndarray, stride: int) -> np.ndarray:
         """Phones of latent frames (n,) to token ids, one per ``stride`` frames: (n // stride,) int64."""

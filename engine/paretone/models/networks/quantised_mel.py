@@ -8,7 +8,7 @@ content only, it is zero.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -70,9 +70,6 @@ class QuantisedMelConfig:
         if unknown:
             raise CheckpointError(f"{file.where} has an unknown entry {shown(min(unknown))}; restore the model folder.")
         return cls(**sizes)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 Config = TypeVar("Config", bound=QuantisedMelConfig)

@@ -151,7 +151,8 @@ def test_a_fine_tune_needs_only_what_it_trained(
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
     tuned = tmp_path / "tuned"
     tuned.mkdir()
-    torch.save({**language_weights(), "epoch": 3, "step": 900}, tuned / "llm.pt")
+    weights = language_weights() | {"epoch": 3, "step": 900}
+    torch.save({"module": {f"module.{name}": value for name, value in weights.items()}, "lr": 0.1}, tuned / "llm.pt")
     refused(MODEL, tuned, r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is")
     shutil.copytree(folder, own_place(MODEL))
     model = load(MODEL, tuned)

@@ -5,6 +5,7 @@ Sizes are small and weights are random: what it says is noise, but every step is
 
 import hashlib
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -314,6 +315,41 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
     assert "is not a list of shards" in refused(MODEL, sharded)
     assert "is a file, but LLaSA is a folder" in refused(MODEL, sharded / INDEX)
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "before"),
+    [
+        ("pytorch_model.bin", "", ""),
+        ("tuned.safetensors", "", ""),
+        ("last.pt", "state_dict", "module."),
+        ("last.ckpt", "model", "_orig_mod."),
+    ],
+)
+def test_a_fine_tune_as_other_trainings_save_it(tmp_path: Path, name: str, holder: str, before: str) -> None:
+    place = written_release(tmp_path)
+    usual = LlasaFolder.read(place).plain().tokens.head
+    weights = {f"{before}{key}": value for key, value in load_file(place / WEIGHTS).items()}
+    (place / WEIGHTS).unlink()
+    if name.endswith(".safetensors"):
+        save_file(weights, place / name)
+    else:
+        torch.save({holder: weights, "step": 3} if holder else weights, place / name)
+    torch.save({"state": {}}, place / "optimizer.pt")
+    torch.save({}, place / "training_args.bin")
+    folder = LlasaFolder.read(place)
+    assert torch.equal(folder.plain().tokens.head, usual) and folder.shards.where == str(place / name)
+    shutil.copy(place / name, place / f"other{Path(name).suffix}")
+    assert "holds several files of weights" in refused(MODEL, place)
+    (place / "adapter_config.json").write_text("{}")
+    assert "is a LoRA" in refused(MODEL, place)
+
+
+def test_a_lora_among_the_weights_is_named(tmp_path: Path) -> None:
+    place = written_release(tmp_path)
+    added = {"model.layers.0.self_attn.q_proj.lora_A.default.weight": torch.zeros(4, 64)}
+    save_file(load_file(place / WEIGHTS) | added, place / WEIGHTS)
+    assert "merge it first" in refused(MODEL, place)
 
 
 def test_another_models_configuration_is_refused(tmp_path: Path) -> None:

@@ -155,7 +155,9 @@ def test_every_item_of_a_batch_has_the_velocity_it_has_alone(branch: int) -> Non
         context = torch.zeros_like(context)
     if branch == 2:
         phones, tones = model.unknown(phones, tones)
-    found = model(state, context, is_prompt, phones, tones, mel2ph, TIMES, mask)
+    found = model.follow(
+        state, is_prompt, model.conditions(context, is_prompt, phones, tones, mel2ph, mask), TIMES, mask
+    )
     for row, (item, time) in enumerate(zip(items, TIMES.tolist(), strict=True)):
         expected = plain_velocity(model, item, time, branch)
         assert (found[row : row + 1, : item.frames] - expected).abs().max().item() < TOLERANCE
@@ -164,7 +166,7 @@ def test_every_item_of_a_batch_has_the_velocity_it_has_alone(branch: int) -> Non
 def test_gradients_reach_every_parameter() -> None:
     model: MegaDiT = small_mega_dit().train().requires_grad_(True)
     (state, *conditions), mask = batch([random_inputs(20, 11, seed=1), random_inputs(13, 4, seed=2)])
-    velocities = model(state, *conditions, TIMES[:2], mask)
+    velocities = model.follow(state, conditions[1], model.conditions(*conditions, mask), TIMES[:2], mask)
     velocities[mask].square().mean().backward()
     # A phone's attention does not change when all keys do by the same, so their bias has no gradient but rounding.
     without = [
