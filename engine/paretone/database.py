@@ -209,13 +209,11 @@ class Database:
         one opened in ``folder`` is empty."""
         folder = Path(folder)
         backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
-        try:
+        with files.explained(cls.error, f"The {cls.title} in {folder} could not be moved"):
             backup.mkdir(parents=True)
             for name in cls._names():
                 if os.path.lexists(folder / name):
                     (folder / name).rename(backup / name)
-        except OSError as error:
-            raise cls.error(f"The {cls.title} in {folder} could not be moved: {files.reason(error)}.") from error
         return backup
 
     # --- Reading and writing ------------------------------------------------------------------------------------------

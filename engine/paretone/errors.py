@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from paretone.wording import listed
 
@@ -111,6 +111,24 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
+
+
+@contextlib.contextmanager
+def told(say: Callable[[str], object]) -> Iterator[None]:
+    """Pass the sentence of a :class:`PlainError` within to ``say``."""
+    try:
+        yield
+    except PlainError as error:
+        say(str(error))
+
+
+@contextlib.contextmanager
+def placed(kind: type[PlainError], where: object) -> Iterator[None]:
+    """Raise ``kind`` in place of a :class:`PlainError` within, with ``where`` before its sentence."""
+    try:
+        yield
+    except PlainError as error:
+        raise kind(f"{where}: {error}") from error
 
 
 @contextlib.contextmanager

@@ -36,6 +36,16 @@ def how_to_add(name: str) -> str:
     return f"run: pip install '{OURS}[{name}]'"
 
 
+@contextmanager
+def needing(kind: type[PlainError], what: str, install: str = "") -> Iterator[None]:
+    """Raise ``kind`` for a missing package that is imported within. ``what`` names it and its use, and ``install`` how
+    to get it, unless ``what`` is the whole sentence."""
+    try:
+        yield
+    except ImportError:
+        raise kind(f"{what}, which is not installed; {install}" if install else what) from None
+
+
 NO_TRAINING = f"Training needs the package accelerate, which is not installed; {how_to_add('train')}"
 NO_SEARCH = f"A search needs optuna, which is not installed; {how_to_add('search')}"
 NO_CLUSTER = f"Running on a cluster needs ray, which is not installed; {how_to_add('cluster')}"

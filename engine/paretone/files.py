@@ -94,10 +94,8 @@ def _last_change(entry: os.DirEntry[str]) -> float:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file named by the user: see :func:`write_through`. Raises :class:`PlainError` with the reason."""
-    try:
+    with explained(PlainError, f"{path} could not be written", path):
         write_through(path, content)
-    except OSError as error:
-        raise PlainError(f"{path} could not be written: {reason_at(path, error)}.") from error
 
 
 def write_through(path: Path, content: bytes) -> None:
@@ -253,6 +251,16 @@ def _wav_head(frames: int, sample_rate: int) -> bytes:
     )
     chunks += b"data" + struct.pack("<I", size)
     return b"RIFF" + struct.pack("<I", 4 + len(chunks) + size) + b"WAVE" + chunks
+
+
+@contextlib.contextmanager
+def explained(kind: type[PlainError], what: str, at: Path | None = None) -> Iterator[None]:
+    """Raise ``kind`` in place of an :class:`OSError`: ``what`` went wrong, and why; ``at``: the path, which may be a
+    link."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {reason(error) if at is None else reason_at(at, error)}.") from error
 
 
 def reason(error: OSError) -> str:

@@ -31,6 +31,7 @@ from paretone.commands.speak import first_codebooks
 from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError
+from paretone.extras import needing
 from paretone.front_end.speakable import require_words
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
@@ -623,10 +624,8 @@ class Rows(Sequence[dict[str, Any]]):
 
     def to_pandas(self, takes: bool = False) -> pandas.DataFrame:
         """The rows, or those of the ``takes``, as a data frame. Needs pandas."""
-        try:
+        with needing(PlainError, "pandas is not installed; run: pip install pandas"):
             import pandas
-        except ImportError as error:
-            raise PlainError("pandas is not installed; run: pip install pandas") from error
         return pandas.DataFrame(self.takes if takes else self._rows)
 
     def __getitem__(self, index: Any) -> Any:

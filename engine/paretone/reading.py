@@ -12,7 +12,8 @@ import os
 import re
 import reprlib
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from paretone.wording import grouped
 
 if TYPE_CHECKING:
     import yaml
+
+    from paretone.errors import PlainError
 
 LONGEST_SHOWN = 160
 """Maximum number of characters of a value in a message."""
@@ -205,6 +208,32 @@ def read_yaml(path: Path) -> Any:
 def read_json(path: Path | str) -> Any:
     """Value of a JSON file. Raises :class:`OSError` and :class:`ValueError`."""
     return parsed_json(read_text(path))
+
+
+_DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, LookupError, TypeError, AttributeError)
+
+
+@contextmanager
+def readable(kind: type[PlainError], what: str, advice: str = "", *also: type[Exception]) -> Iterator[None]:
+    """Raise ``kind`` in place of what a damaged file causes within: ``what``, why, and ``advice``. ``also``: further
+    kinds of errors, :class:`Exception` for packages that document none."""
+    try:
+        yield
+    except _DAMAGED + also as error:
+        raise kind(f"{what} ({first_line(error)}){advice and f'; {advice}'}.") from error
+
+
+@contextmanager
+def legible(kind: type[PlainError], noun: str, path: object) -> Iterator[None]:
+    """Raise ``kind`` if the user's file ``path``, a ``noun``, cannot be read within, as UTF-8 where it is decoded."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise kind(f"There is no {noun} {path}; check the path.") from None
+    except OSError as error:
+        raise kind(f"The {noun} {path} could not be read: {first_line(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise kind(f"The {noun} {path} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
 
 
 def first_line(error: BaseException) -> str:

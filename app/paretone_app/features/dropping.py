@@ -13,7 +13,7 @@ from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
 from paretone.models import catalogue
 from paretone.models.files import config_file
-from paretone.reading import printable, read_text
+from paretone.reading import legible, printable, read_text
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.profiles import ProfilesPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
@@ -64,12 +64,8 @@ def text_of(path: Path) -> str:
     """The text in a file. Raises :class:`TextError` if it cannot be read or is empty."""
     from paretone.front_end.speakable import LARGEST_TEXT, require_words  # Slow to import.
 
-    try:
+    with legible(TextError, "text", path):
         text = read_text(path, "utf-8-sig", LARGEST_TEXT)
-    except OSError as error:
-        raise TextError(f"The text {path} could not be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"The text {path} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
     require_words(text)
     return text
 

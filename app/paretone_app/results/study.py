@@ -246,10 +246,8 @@ def example_session(studies: Path) -> tuple[Path, Take, Take]:
 def report(study: Path, trials: Path) -> Path:
     """Write a report on a study's folder, with listeners' answers; returns its page. Raises :class:`StudyError`."""
     place = study / "report"
-    try:
+    with files.explained(StudyError, f"{place} could not be created"):
         place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
     return write_report(read(study), place, listened(trials))[0]
 
 

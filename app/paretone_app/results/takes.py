@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from paretone.errors import LibraryError, PlainError
+from paretone.errors import LibraryError, PlainError, told
 from paretone.setting.library import DeletedTakes, KeptAudio, Library, LibraryDamaged, TakeSummary
 from paretone.setting.take import Measurements, Take
 
@@ -46,10 +46,8 @@ class KeptTakes(QObject):
         return tuple(one for one in self.finished if not one.is_example and not one.is_reply)
 
     def read(self) -> None:
-        try:
+        with told(self.problem.emit):
             self._put(self.library.summaries())
-        except PlainError as error:
-            self.problem.emit(str(error))
 
     def _put(self, takes: Iterable[TakeSummary]) -> None:
         self.all = tuple(takes)
@@ -93,7 +91,7 @@ class KeptTakes(QObject):
     def delete(self, takes: Collection[str]) -> DeletedTakes:
         """Delete takes with their audio. The result can restore them while it lives, if their audio was readable."""
         deleted = DeletedTakes(self._audio)
-        try:
+        with told(self.problem.emit):
             for one in takes:
                 try:
                     whole = self.library.load(one)
@@ -102,8 +100,6 @@ class KeptTakes(QObject):
                         self.library.delete(one)
                 else:
                     deleted.delete(whole, self.library)
-        except PlainError as error:
-            self.problem.emit(str(error))
         self._forget_deleted(takes)
         return deleted
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence, QUndoStack
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import PlainError
+from paretone.errors import told
 from paretone_app.shell.entries import WORKSPACES, FeatureAction
 from paretone_app.widgets.action import Action
 
@@ -107,10 +107,8 @@ class Actions(QObject):
 
     def attempt(self, do: Callable[[], object]) -> None:
         self.about_to_run.emit()
-        try:
+        with told(self.failed.emit):
             do()
-        except PlainError as error:
-            self.failed.emit(str(error))
 
 
 class StackAction(Action):

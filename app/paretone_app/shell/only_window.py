@@ -18,6 +18,7 @@ from paretone.database import LockedError, held
 from paretone.errors import PlainError, SettingError
 from paretone.files import write_atomically
 from paretone.paths import data_folder
+from paretone.reading import readable
 
 
 def chosen_folder() -> Path:
@@ -31,11 +32,9 @@ def chosen_folder() -> Path:
 
 def choose_folder(folder: Path) -> str:
     """Use ``folder`` from the next start on. Returns a note for the user, or ``""``. Raises :class:`SettingError`."""
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise SettingError(f"Nothing can be written to {folder} ({error.strerror}); choose another folder.") from error
+    problem = f"Nothing can be written to {folder}"
+    with readable(SettingError, problem, "choose another folder"), tempfile.TemporaryFile(dir=folder):
+        pass
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
         write_atomically(_file(), f"{folder.absolute()}\n".encode())

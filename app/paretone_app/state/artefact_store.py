@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import QObject
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError, told
 from paretone.files import reason, write, write_atomically
 from paretone.session.events import Event
 from paretone.setting.compatibility import Compatibility
@@ -41,10 +41,8 @@ class ArtefactStore(ArtefactSource):
     def _stored(self, folder: Path) -> list[Any]:
         found = []
         for path in sorted(folder.glob("*.json"), key=lambda one: one.stat().st_mtime):
-            try:
+            with told(self.problems.append):
                 found.append(self.read(path))
-            except PlainError as error:
-                self.problems.append(str(error))
         return found
 
     # --- For subclasses -----------------------------------------------------------------------------------------------

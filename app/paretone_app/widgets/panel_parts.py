@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone import extras
-from paretone.errors import PlainError
+from paretone.errors import told
 from paretone.extras import Extra
 from paretone_app.numbers import aligned, decimals, rough_duration
 from paretone_app.shell.colours import Colours
@@ -135,10 +135,8 @@ class InstallOffer(QWidget):
         if installing is not None and extra is not None and installing.running == extra:
             installing.cancel()
         elif installing is not None and extra is not None:
-            try:
+            with told(self.said.setText):
                 installing.start(extra.name)
-            except PlainError as error:
-                self.said.setText(str(error))
 
 
 class TickList(QListWidget):

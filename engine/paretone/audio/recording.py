@@ -14,7 +14,7 @@ import numpy as np
 from paretone import files
 from paretone.errors import AudioError, PlainError
 from paretone.measure.loudness import headroom, turned_down
-from paretone.reading import first_line, require_regular
+from paretone.reading import first_line, legible, require_regular
 from paretone.wording import beyond, grouped
 
 SHORTEST_SECONDS = 0.3
@@ -57,12 +57,8 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
     import soundfile  # loads a shared library: only when a file is read
 
     path = Path(path)
-    try:
+    with legible(AudioError, "recording", path):
         require_regular(path)
-    except FileNotFoundError:
-        raise AudioError(f"The recording {path} is missing; choose another file.") from None
-    except OSError as error:
-        raise AudioError(f"The recording {path} cannot be read: {first_line(error)}.") from None
     try:
         with soundfile.SoundFile(path) as file:
             rate, frames = file.samplerate, file.frames

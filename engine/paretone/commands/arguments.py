@@ -20,7 +20,7 @@ from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.declaration import Model
 from paretone.models.voices import shipped_names
-from paretone.reading import read_text
+from paretone.reading import legible, read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import LARGEST_SEED, Artefact, Published, Setting
@@ -189,6 +189,7 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 
 positive, count = at_least(1), at_least(0)
+port = _number(int, lambda value: 0 <= value < 1 << 16, "a port, from 0 to 65535")
 above_zero = _number(float, lambda value: 0 < value < math.inf, "a number above 0")
 finite = _number(float, math.isfinite, "a number")
 seed = _number(int, lambda value: 0 <= value <= LARGEST_SEED, "a whole number between 0 and 2**63 - 1")
@@ -337,17 +338,13 @@ def typed_lines(file: str) -> tuple[str, ...]:
 
 
 def _read(file: str) -> str:
-    try:
+    with legible(TextError, "text", file):
         if file != "-":
             return read_text(file, "utf-8-sig", LARGEST_TEXT)
         typed = sys.stdin.read(LARGEST_TEXT + 1)
         if len(typed) > LARGEST_TEXT:
             raise TextError("The text on standard input does not end; give at most 16 MiB of it.")
         return typed
-    except OSError as error:
-        raise TextError(f"The text {file} could not be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"The text {file} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
 
 
 def voice(options: argparse.Namespace, model: str, profile: Profile | None = None) -> Voice:

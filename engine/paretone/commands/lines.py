@@ -33,7 +33,7 @@ from paretone.commands.terminal import Session
 from paretone.errors import SettingError, TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
-from paretone.reading import first_line, read_text
+from paretone.reading import first_line, legible, read_text
 from paretone.setting.take import Take
 from paretone.wording import counted, grouped
 
@@ -108,12 +108,8 @@ def _first_words(text: str) -> str:
 
 def _rows(file: str) -> list[tuple[str, str]]:
     """Text and name of each row of a manifest."""
-    try:
+    with legible(TextError, "manifest", file):
         content = read_text(file, "utf-8-sig", LARGEST_TEXT)
-    except OSError as error:
-        raise TextError(f"The manifest {file} could not be read: {files.reason(error)}.") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"The manifest {file} is not UTF-8; save it as UTF-8.") from error
     try:
         if content.lstrip().startswith("{"):
             found = [json.loads(line) for line in content.splitlines() if line.strip()]

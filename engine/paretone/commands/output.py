@@ -108,13 +108,11 @@ def writable(name: str | Path) -> Path:
     # Without permission, these functions return False; Path's raise.
     if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
-    try:
+    with files.explained(PlainError, f"{path} cannot be written", path):
         if files.flows(path):
             if not os.access(path, os.W_OK):
                 raise PlainError(f"{path} cannot be written: you may not write there; choose another name.")
             return path
-    except OSError as error:
-        raise PlainError(f"{path} cannot be written: {files.reason_at(path, error)}.") from error
     if not os.path.isdir(path.parent):
         raise PlainError(f"The folder {path.parent} does not exist; create it or choose another.")
     _require_permission(files.target(path).parent, f"{path} cannot be written", path)
@@ -159,10 +157,8 @@ def place_for_folder(name: str | Path) -> Path:
 def folder(name: str | Path) -> Path:
     """The folder ``name``, created if missing and checked for writing."""
     path = place_for_folder(name)
-    try:
+    with files.explained(PlainError, f"The folder {path} could not be created", path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PlainError(f"The folder {path} could not be created: {files.reason_at(path, error)}.") from error
     _require_permission(path, f"Cannot write to the folder {path}", path / "file")
     return path
 
@@ -179,9 +175,6 @@ def _named(name: str | Path, what: str) -> Path:
 
 def _require_permission(folder: Path, problem: str, path: Path) -> None:
     """Raise :class:`PlainError` that begins with ``problem`` if ``path`` cannot be created in ``folder``."""
-    try:
-        # Permissions do not suffice: read-only and shared disks have their own rules.
-        with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
-            pass
-    except OSError as error:
-        raise PlainError(f"{problem}: {files.reason_at(path, error)}.") from error
+    # Permissions do not suffice: read-only and shared disks have their own rules.
+    with files.explained(PlainError, problem, path), tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
+        pass

@@ -16,7 +16,7 @@ from paretone.errors import SettingError
 from paretone.export.targets import prompts_file
 from paretone.fields import is_of
 from paretone.models import catalogue
-from paretone.reading import parsed_json, read_bytes
+from paretone.reading import legible, parsed_json, read_bytes
 from paretone.session.commands import EncodePrompts, HearTokens
 from paretone.techniques import options_in_force
 
@@ -71,12 +71,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 def _read(path: Path) -> tuple[tuple[int, ...], str, object]:
     """Tokens in a file, their text, and the voice if named. Raises :class:`SettingError`."""
+    with legible(SettingError, "file", path):
+        found = read_bytes(path)
     try:
-        content = parsed_json(read_bytes(path))
-    except FileNotFoundError:
-        raise SettingError(f"There is no file {path}; check the path.") from None
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {files.reason(error)}.") from None
+        content = parsed_json(found)
     except ValueError as error:
         raise SettingError(f"{path} cannot be read as JSON ({error}); give the file that generate.py wrote.") from None
     tokens = content.get("tokens") if isinstance(content, dict) else None

@@ -19,6 +19,7 @@ from paretone.export.delivery import Content, Copied, Made
 from paretone.models.f5.config import SIDECAR
 from paretone.models.f5.front_end import VOCABULARY
 from paretone.models.files.checkpoints import is_packed_file, plain_file
+from paretone.reading import readable
 
 
 class ExportedWeights(Protocol):
@@ -50,11 +51,9 @@ def companions(source: Path) -> dict[str, Content]:
     found: dict[str, Content] = {}
     for name in (SIDECAR, VOCABULARY):
         path = source / name
-        try:
+        with readable(CheckpointError, f"{path} cannot be read", "download the model again"):
             if path.is_file():
                 found[name] = path.read_bytes()
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read ({error.strerror}); download the model again.") from error
     return found
 
 

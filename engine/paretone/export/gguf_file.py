@@ -19,8 +19,9 @@ from torch import Tensor
 from paretone.errors import CheckpointError, ProfileError
 from paretone.export.delivery import Made
 from paretone.export.language_bundle import CausalModel
-from paretone.extras import NO_GGUF
+from paretone.extras import NO_GGUF, needing
 from paretone.models.networks.causal import CausalConfig, rotary_frequencies
+from paretone.reading import readable
 
 if TYPE_CHECKING:
     import gguf
@@ -47,7 +48,7 @@ class GgufVocabulary:
     def of(cls, tokenizer: Mapping[str, Any], size: int) -> GgufVocabulary:
         """Read a ``tokenizer.json``; ids up to ``size`` without a token are unused. Raises :class:`CheckpointError`."""
         kind = _gguf().TokenType
-        try:
+        with readable(CheckpointError, "The tokenizer is not one of byte pairs", "restore the model"):
             model, added = tokenizer["model"], tokenizer["added_tokens"]
             listed = {number: token for token, number in model["vocab"].items()}
             kinds = dict.fromkeys(listed, kind.NORMAL)
@@ -55,8 +56,6 @@ class GgufVocabulary:
                 listed[one["id"]] = one["content"]
                 kinds[one["id"]] = kind.CONTROL if one["special"] else kind.USER_DEFINED
             merges = tuple(one if isinstance(one, str) else " ".join(one) for one in model["merges"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"The tokenizer is not one of byte pairs ({error}); restore the model.") from None
         begin = next((number for number, token in listed.items() if token == "<|begin_of_text|>"), None)
         tokens = tuple(listed.get(number, f"[PAD{number}]") for number in range(size))
         return cls(tokens, tuple(int(kinds.get(number, kind.UNUSED)) for number in range(size)), merges, begin)
@@ -162,8 +161,6 @@ def _array(value: Tensor) -> tuple[np.ndarray, Any]:
 
 
 def _gguf() -> Any:
-    try:
+    with needing(ProfileError, NO_GGUF):
         import gguf
-    except ImportError:
-        raise ProfileError(NO_GGUF) from None
     return gguf

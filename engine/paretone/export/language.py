@@ -36,7 +36,7 @@ from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer
-from paretone.reading import parsed_json, read_bytes
+from paretone.reading import parsed_json, read_bytes, readable
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.plan import imported
 from paretone.setting.setting import UsedTechnique
@@ -248,17 +248,13 @@ def _checkpoint(
 
 
 def read_config(path: Path) -> dict:
-    try:
+    with readable(CheckpointError, f"{path} cannot be read", "restore the model folder"):
         return parsed_json(_read(path))
-    except ValueError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with readable(CheckpointError, f"{path} cannot be read", "restore the model folder"):
         return read_bytes(path)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 
 
 def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from paretone.errors import CheckpointError
-from paretone.reading import first_line, read_text, shown
+from paretone.reading import read_text, readable, shown
 
 STRESSES = ("", "ˌ", "ˈ")
 VOWELS = tuple("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
@@ -102,12 +102,8 @@ class PhoneVocabulary:
     @classmethod
     def load(cls, path: Path) -> PhoneVocabulary:
         """Read ``vocab.txt``. Raises :class:`CheckpointError` if it is missing or invalid."""
-        try:
+        with readable(CheckpointError, f"The phone list {path} cannot be read", "restore the model folder"):
             listed = read_text(path)
-        except (OSError, ValueError) as error:
-            raise CheckpointError(
-                f"The phone list {path} cannot be read ({first_line(error)}); restore the model folder."
-            ) from error
         return cls.read(listed)
 
     def ids(self, phones: Iterable[str]) -> np.ndarray:

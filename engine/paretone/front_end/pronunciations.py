@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from paretone import files
-from paretone.errors import TextError
+from paretone.errors import TextError, placed
 from paretone.front_end.phones import CONSONANTS, STRESSES, VOWELS
 from paretone.paths import data_folder
 from paretone.reading import first_line, parsed_json, read_bytes, shown
@@ -164,12 +164,10 @@ def read_lexicon() -> dict[str, str]:
     words = content.get("words") if isinstance(content, dict) else None
     if not isinstance(words, dict) or content.get("schema") != SCHEMA:
         raise TextError(f'Your lexicon {path} should hold "schema": {SCHEMA} and "words"; {hint}.')
-    try:
+    with placed(TextError, f"Your lexicon {path}"):
         for word, said in words.items():
             checked_word(word)
             phonemes(said if isinstance(said, str) else "")
-    except TextError as error:
-        raise TextError(f"Your lexicon {path}: {error}") from None
     return dict(words)
 
 

@@ -179,21 +179,17 @@ def append(trial: TrialRecord, folder: Path | None = None) -> Path:
     if not trial.created:
         trial = replace(trial, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
     line = json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    try:
+    with files.explained(RecordError, f"The trial could not be written to {path}"):
         folder.mkdir(parents=True, exist_ok=True)
         files.append_line(path, line)
-    except OSError as error:
-        raise RecordError(f"The trial could not be written to {path}: {files.reason(error)}.") from error
     return path
 
 
 def read(folder: Path | None = None) -> Records:
     """All trials in ``folder``. Raises :class:`RecordError` if the folder cannot be read."""
     folder = data_folder() / FOLDER if folder is None else folder
-    try:
+    with files.explained(RecordError, f"The listening tests in {folder} could not be read"):
         paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
-    except OSError as error:
-        raise RecordError(f"The listening tests in {folder} could not be read: {files.reason(error)}.") from error
     trials: list[TrialRecord] = []
     problems: list[str] = []
     for path in paths:

@@ -22,7 +22,7 @@ import numpy as np
 
 from paretone.audio.resampling import resample
 from paretone.errors import PlainError, TextError
-from paretone.extras import how_to_add
+from paretone.extras import how_to_add, needing
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.measure.estimates import bootstrap, rate
@@ -169,9 +169,5 @@ def bigram_model(sentences: Sequence[Sequence[str]]) -> str:
 
 
 def _required(package: str) -> ModuleType:
-    try:
+    with needing(PlainError, f"Measuring intelligibility needs {package}", how_to_add("judge")):
         return __import__(package)
-    except ImportError as error:
-        raise PlainError(
-            f"Measuring intelligibility needs {package}, which is not installed; {how_to_add('judge')}"
-        ) from error

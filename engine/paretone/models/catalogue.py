@@ -15,7 +15,7 @@ from paretone.models.declaration import Model
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.paths import resource
 from paretone.plug_ins import PlugIns
-from paretone.reading import require_regular
+from paretone.reading import legible, require_regular
 from paretone.setting.compatibility import owner_of_voice
 
 GROUP = "paretone.models"
@@ -162,12 +162,8 @@ def voice_or_recording(name: str, transcript: str = "", model: str = "", folder:
         return voice(name, model, folder)
     if not recording.exists() and not recording.suffix:
         return voice(name, model, folder)
-    try:
+    with legible(AudioError, "recording", recording):
         require_regular(recording)
-    except FileNotFoundError:
-        raise AudioError(f"The recording {recording} does not exist; check the path.") from None
-    except OSError as error:
-        raise AudioError(f"The recording {recording} cannot be read: {error.strerror or error}.") from None
     if problem := voice_problem(recording, model, folder, transcript):
         raise AudioError(problem)
     return own_voice(recording, transcript)

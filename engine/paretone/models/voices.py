@@ -34,7 +34,7 @@ from paretone.errors import AudioError, PlainError
 from paretone.models.base import Voice
 from paretone.own_process import command
 from paretone.paths import resource
-from paretone.reading import first_line, read_json, require_regular
+from paretone.reading import read_json, readable, require_regular
 
 PLACE = ("voices", "natural")
 """Resource folder of the bundled voices."""
@@ -78,25 +78,19 @@ def origin_of(voice: Voice) -> Origin | None:
 def read_voice(folder: Path, name: str, title: str = "") -> Voice:
     """The voice ``name.wav`` in ``folder``, with its text and phones from ``name.json``. Raises :class:`AudioError`."""
     path = folder / f"{name}.json"
-    try:
+    with readable(AudioError, f"The voice {path} cannot be read", "install Paretone again"):
         data = read_json(path)
         phones = tuple((str(phone), float(start), float(end)) for phone, start, end in data["phones"])
         if not all(map(math.isfinite, (time for _, *times in phones for time in times))):
             raise ValueError("a phone has no time")
         return Voice(name, title or name, str(folder / f"{name}.wav"), str(data["text"]), phones)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AudioError(f"The voice {path} cannot be read ({first_line(error)}); install Paretone again.") from error
 
 
 @functools.cache
 def _index(folder: Path) -> Mapping[str, Any]:
     path = folder / INDEX
-    try:
+    with readable(AudioError, f"The voices in {path} cannot be read", "install Paretone again"):
         return read_json(path)
-    except (OSError, ValueError) as error:
-        raise AudioError(
-            f"The voices in {path} cannot be read ({first_line(error)}); install Paretone again."
-        ) from error
 
 
 _titles: dict[str, str] = {}

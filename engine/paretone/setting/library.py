@@ -21,7 +21,7 @@ from paretone.database import AUDIO_NAME, Database, json_text, texts_of
 from paretone.errors import LibraryError
 from paretone.fields import record
 from paretone.models.voices import without_folder
-from paretone.reading import parsed_json, require_regular, shown
+from paretone.reading import parsed_json, readable, require_regular, shown
 from paretone.setting.setting import Setting, setting_of
 from paretone.setting.take import (
     EXAMPLE,
@@ -170,11 +170,9 @@ class Library(Database):
         import soundfile  # Imported here: too slow for a window.
 
         path = self.audio_path(take)
-        try:
+        with readable(LibraryError, f"The take's audio, {path}, could not be read", "delete the take", RuntimeError):
             require_regular(path)
             samples, _ = soundfile.read(path, dtype="float32")
-        except (OSError, RuntimeError) as error:
-            raise LibraryError(f"The take's audio, {path}, could not be read ({error}); delete the take.") from error
         return samples
 
     def __len__(self) -> int:
@@ -376,13 +374,9 @@ class DeletedTakes:
 
     def delete(self, take: Take, library: Library) -> None:
         """Delete ``take``, loaded by ``library``. It stays there if this raises :class:`LibraryError`."""
-        try:
+        problem = f"The take {take.id} was not deleted, since its audio could not be kept for Undo"
+        with files.explained(LibraryError, problem):
             begin = self._kept.write(take.samples)
-        except OSError as error:
-            raise LibraryError(
-                f"The take {take.id} was not deleted, since its audio could not be kept for Undo: "
-                f"{files.reason(error)}."
-            ) from error
         library.delete(take.id)
         self._takes[take.id] = replace(take, samples=_NONE), begin, len(take.samples)
 
@@ -397,8 +391,6 @@ class DeletedTakes:
         for name, (take, begin, frames) in self._takes.items():
             if name in library:
                 continue
-            try:
+            with files.explained(LibraryError, "The audio of a deleted take could not be read"):
                 samples = self._kept.read(begin, frames)
-            except OSError as error:
-                raise LibraryError(f"The audio of a deleted take could not be read: {files.reason(error)}.") from error
             library.add(replace(take, samples=samples))

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from paretone import files
-from paretone.errors import AudioError, PlainError, ProfileError, SettingError
+from paretone.errors import AudioError, PlainError, ProfileError, placed
 from paretone.fields import exact, is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
 from paretone.models.voices import is_own, shown_name, without_folder
 from paretone.observer import Observer
-from paretone.reading import first_line, parsed_json, read_bytes, require_regular, shown
+from paretone.reading import first_line, legible, parsed_json, read_bytes, require_regular, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
 from paretone.setting.plan import flow_of
@@ -308,23 +308,17 @@ class Profile:
 
     def save(self, path: str | Path) -> None:
         """Write the profile like :func:`paretone.files.write_through`. Raises :class:`ProfileError` if that fails."""
-        try:
+        with files.explained(ProfileError, f"The profile {path} could not be written"):
             # A Path is passed on unchanged: standard output's is recognised by identity.
             files.write_through(path if isinstance(path, Path) else Path(path), self.encoded())
-        except OSError as error:
-            raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Profile:
         """Read a profile. Raises :class:`ProfileError` with the file and the field at fault."""
-        try:
+        with legible(ProfileError, "profile", path):
             require_regular(path)
             with Path(path).open("rb") as file:
                 content = file.read(_LARGEST_BYTES + 1)
-        except FileNotFoundError:
-            raise ProfileError(f"There is no profile {path}; check the path.") from None
-        except OSError as error:
-            raise ProfileError(f"The profile {path} could not be read: {error.strerror or error}.") from error
         if len(content) > _LARGEST_BYTES:
             raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")
         try:
@@ -354,7 +348,7 @@ class Profile:
     @classmethod
     def from_json(cls, data: object, where: str = "profile") -> Profile:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with ``where`` and the field at fault."""
-        try:
+        with placed(ProfileError, where):
             if not isinstance(data, dict) or data.get("kind") != _KIND:
                 raise ProfileError("this is not a profile; choose a file that Paretone exported.")
             schema = data.get("schema")
@@ -379,8 +373,6 @@ class Profile:
             artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
             assert setting is not None
             return cls(setting, checkpoint, data["variant"], artefacts, Evidence.from_json(data["evidence"]), schema)
-        except (ProfileError, SettingError) as error:
-            raise ProfileError(f"{where}: {error}") from error
 
 
 def _is_fingerprint(text: str) -> bool:
@@ -413,10 +405,8 @@ def _checked_setting(setting: Setting) -> Setting:
     techniques = []
     for index, one in enumerate(setting.techniques):
         where = f"setting.techniques[{index}]"
-        try:
+        with placed(ProfileError, f"{where}.technique"):
             declared = technique(one.technique)
-        except SettingError as error:
-            raise ProfileError(f"{where}.technique: {error}") from None
         techniques.append(replace(one, knobs=_all_checked(declared.knobs, one.knobs, f"{where}.knobs")))
     if len({one.technique for one in techniques}) < len(techniques):
         raise ProfileError("setting.techniques names a technique twice.")
@@ -433,8 +423,6 @@ def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: s
     for name, value in values.items():
         if name not in known:
             raise ProfileError(f"{where} has an unknown field {shown(name)}.")
-        try:
+        with placed(ProfileError, f"{where}.{name}"):
             known[name].check(value)
-        except SettingError as error:
-            raise ProfileError(f"{where}.{name}: {error}") from None
     return checked(knobs, values, where)

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-from paretone.errors import PlainError, StudyError
+from paretone.errors import StudyError, placed
 from paretone.fields import Fields, is_of, require_usual_numbers
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import Utterance, Voice
 from paretone.models.voices import own_voice
-from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
+from paretone.reading import decoded, legible, parsed_json, parsed_toml, read_bytes, read_text, shown
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import EvaluationSet, StudySentence, read_evaluation
@@ -60,12 +60,8 @@ def read(path: str | Path) -> Study:
 
 def values(path: Path) -> object:
     """Unchecked values of a study's file. Raises :class:`StudyError` if it cannot be read."""
-    try:
+    with legible(StudyError, "study", path):
         content = read_bytes(path)
-    except FileNotFoundError:
-        raise StudyError(f"There is no study {path}; check the path.") from None
-    except OSError as error:
-        raise StudyError(f"The study {path} could not be read: {error.strerror or error}.") from error
     if len(content) > _LARGEST_BYTES:
         raise StudyError(
             f"{path} is larger than any study ({grouped(len(content))} bytes); choose the file that describes it."
@@ -92,11 +88,9 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
     """Study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins with
     ``where``."""
-    try:
+    with placed(StudyError, where):
         require_usual_numbers(data, StudyError)
         return _Reader(study_fields(data), root).study()
-    except PlainError as error:
-        raise StudyError(f"{where}: {error}") from error
 
 
 class _Reader:

@@ -25,7 +25,7 @@ from pathlib import Path
 from paretone.errors import StudyError
 from paretone.models.base import Utterance, Voice
 from paretone.models.voices import own_voice, with_folder
-from paretone.reading import decoded, is_regular, read_bytes, shown
+from paretone.reading import decoded, is_regular, legible, read_bytes, shown
 from paretone.setting.setting import Setting
 from paretone.training.manifest import F5_HEADS
 from paretone.wording import grouped, listed
@@ -139,13 +139,9 @@ def _seconds(path: str) -> float:
 def read_evaluation(path: Path, audio: Path | None = None, sha256: str = "") -> EvaluationSet:
     """The list at ``path``; ``audio``: folder of LibriSpeech's recordings; ``sha256``: wanted hash of the list. Raises
     :class:`StudyError` with the line at fault, the first missing recording, or both hashes if they differ."""
-    try:
+    with legible(StudyError, "list", path):
         content = read_bytes(path)
         text = decoded(content, "utf-8-sig")
-    except OSError as error:
-        raise StudyError(f"The list {path} could not be read: {error.strerror or error}; check the path.") from error
-    except UnicodeDecodeError as error:
-        raise StudyError(f"The list {path} is not UTF-8 text; choose the list as it was published.") from error
     found = hashlib.sha256(content).hexdigest()
     if sha256 and sha256 != found:
         raise StudyError(

@@ -33,7 +33,7 @@ def copy_for_user(studies: Path) -> Path:
     content = FILE.read_bytes() + ((finished / DATABASE).read_bytes() if finished is not None else b"")
     file = studies / f"example-{hashlib.sha256(content).hexdigest()[:8]}.toml"
     folder = results_folder(file)
-    try:
+    with files.explained(StudyError, f"The example could not be copied to {studies}"):
         studies.mkdir(parents=True, exist_ok=True)
         if finished is not None and not (folder / DATABASE).is_file():
             with tempfile.TemporaryDirectory(dir=studies) as temporary:
@@ -41,6 +41,4 @@ def copy_for_user(studies: Path) -> Path:
                 Path(copied).rename(folder)
         if not file.is_file():
             files.write_atomically(file, FILE.read_bytes())
-    except OSError as error:
-        raise StudyError(f"The example could not be copied to {studies}: {files.reason(error)}.") from error
     return folder if finished is not None else file

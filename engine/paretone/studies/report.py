@@ -486,10 +486,8 @@ def write_report(results: Results, place: Path, listened: Sequence[ListeningScor
     # Within a study nothing is written through links; other folders are the user's responsibility.
     write = files.write_atomically if results.folder in (place, *place.parents) else files.write_through
     for name, text in made.items():
-        try:
+        with files.explained(StudyError, f"{place / name} could not be written"):
             write(place / name, text.encode())
-        except OSError as error:
-            raise StudyError(f"{place / name} could not be written: {files.reason(error)}.") from error
     return tuple(place / name for name in made)
 
 

@@ -25,12 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretone.errors import PlainError, StudyError
-from paretone.files import reason
+from paretone.errors import StudyError, placed
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import Voice
-from paretone.reading import parsed_toml, read_text, shown
+from paretone.reading import legible, parsed_toml, read_text, shown
 from paretone.studies import definition
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.space import study_fields
@@ -98,15 +97,13 @@ class Sample:
 
 def read(path: Path) -> SampleChoices:
     """Content of the TOML file at ``path``, with checked settings. Raises :class:`StudyError` with file and mistake."""
+    with legible(StudyError, "file", path):
+        text = read_text(path, "utf-8-sig")
     try:
-        data = parsed_toml(read_text(path, "utf-8-sig"))
-    except FileNotFoundError:
-        raise StudyError(f"There is no file {path}; check the path.") from None
-    except OSError as error:
-        raise StudyError(f"{path} could not be read: {reason(error)}.") from error
+        data = parsed_toml(text)
     except ValueError as error:
         raise StudyError(f"{path} could not be read as TOML ({error}).") from error
-    try:
+    with placed(StudyError, path):
         fields = study_fields(data)
         samples = tuple(_sample(one, index) for index, one in enumerate(fields.list("sample")))
         choices = SampleChoices(
@@ -131,8 +128,6 @@ def read(path: Path) -> SampleChoices:
         for model in choices.models:
             definition.parse(choices.study(model), catalogue.entry(model).title)
         return choices
-    except PlainError as error:
-        raise StudyError(f"{path}: {error}") from error
 
 
 def _sample(given: object, index: int) -> SampleChoice:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from paretone.errors import SettingError, StudyError
-from paretone.extras import NO_SEARCH
+from paretone.extras import NO_SEARCH, needing
 from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, advice
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
@@ -75,10 +75,8 @@ class Searcher:
     """One search within a study. Raises :class:`StudyError` if Optuna is not installed."""
 
     def __init__(self, study: Study, store: Store) -> None:
-        try:
+        with needing(StudyError, NO_SEARCH):
             import optuna
-        except ImportError as error:
-            raise StudyError(NO_SEARCH) from error
         assert study.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from paretone.by_name import meant
-from paretone.errors import SettingError, StudyError
+from paretone.errors import StudyError, placed
 from paretone.fields import Fields
 from paretone.measure.estimates import Margin, margin
 from paretone.measure.metrics import metric
@@ -179,11 +179,9 @@ def _searched(owner: str, name: str, values: object, entry: Model) -> VariedKnob
         raise StudyError(f"{where}.step must be above 0, and cannot be combined with log.")
     if log and low <= 0:
         raise StudyError(f"{where}.low must be above 0 if log is true.")
-    try:
+    with placed(StudyError, where):
         for bound in (low, high):
             knob.check(bound)
-    except SettingError as error:
-        raise StudyError(f"{where}: {error}") from error
     return Range(owner, name, low, high, step, log, knob.whole)
 
 
@@ -198,10 +196,8 @@ def _axis(owner: str, name: str, values: list[Any], entry: Model, where: str) ->
         name = ""
     else:
         knob = _knob(owner, name, entry, place)
-        try:
+        with placed(StudyError, place):
             found = tuple(one if owner and one == OFF else knob.check(one) for one in values)
-        except SettingError as error:
-            raise StudyError(f"{place}: {error}") from error
     if len(set(found)) < len(found):
         raise StudyError(f"{place} names a value twice.")
     return VariedKnob(owner, name, found, used or USED)

@@ -24,7 +24,7 @@ from paretone.errors import StudyError
 from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.voices import without_folder
-from paretone.reading import parsed_json, require_regular, shown
+from paretone.reading import parsed_json, readable, require_regular, shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.setting.setting import Artefact, Setting, setting_of
 from paretone.setting.take import DecodingTrace, Measurements, Metrics
@@ -345,11 +345,9 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
     """Samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
     import soundfile  # Imported here: too slow for a window.
 
-    try:
+    with readable(StudyError, f"The audio {path} of the study could not be read", "", RuntimeError):
         require_regular(path)
         return soundfile.read(path, dtype="float32")
-    except (OSError, RuntimeError) as error:
-        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
 
 
 _OF_CELL = "setting = ? AND utterance = ? AND seed = ? AND round = ?"

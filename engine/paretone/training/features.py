@@ -20,7 +20,7 @@ import torch
 from paretone.audio.mel import MelFrontEnd, resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
-from paretone.files import reason, write_atomically
+from paretone.files import explained, write_atomically
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.front_end.reading import NaturalReader
@@ -169,7 +169,7 @@ def prepare(
     except (OSError, ValueError, KeyError, TypeError):
         pass  # There is none, or it is incomplete.
     entries, problems = [], []
-    try:
+    with explained(TrainingError, f"The prepared speech could not be written to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _INDEX).unlink(missing_ok=True)
         with (folder / _MELS).open("wb") as mels, (folder / _IDS).open("wb") as tokens:
@@ -185,8 +185,6 @@ def prepare(
                 entries.append([row.voice, row.held_out, len(mel), len(ids)])
         refuse(manifest, problems)
         write_atomically(folder / _INDEX, json.dumps({"key": key, "entries": entries}).encode())
-    except OSError as error:
-        raise TrainingError(f"The prepared speech could not be written to {folder}: {reason(error)}.") from error
     progress(len(rows), len(rows))
     return _open(folder)
 

@@ -6,18 +6,18 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError, SettingError, TrainingError
-from paretone.files import reason, write_atomically
+from paretone.files import explained, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
 from paretone.models.base import Voice
@@ -30,6 +30,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
+from paretone.reading import readable
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.setting.setting import Setting
@@ -177,7 +178,7 @@ def kept_readings(
     :class:`TrainingError`.
     """
     make: Callable[[Piece], Iterable[Reading]] | None = None
-    try:
+    with explained(TrainingError, f"Prepared speech could not be written to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for start in range(0, len(pieces), PORTION):
             portion = pieces[start : start + PORTION]
@@ -190,8 +191,6 @@ def kept_readings(
                     made += make(piece)
                 write_atomically(path, _packed(made))
             follower.progress(start + len(portion), len(pieces))
-    except OSError as error:
-        raise TrainingError(f"Prepared speech could not be written to {folder}: {reason(error)}.") from error
     return tuple(one for start in range(0, len(pieces), PORTION) for one in _read(folder / _name(start)))
 
 
@@ -208,19 +207,14 @@ def _packed(readings: Sequence[Reading]) -> bytes:
 
 def _read(path: Path) -> list[Reading]:
     """Raises :class:`TrainingError`."""
-    try:
-        with np.load(path) as file:
-            voices = [str(one) for one in file["voices"]]
-            arrays: list[dict[str, np.ndarray]] = [{} for _ in voices]
-            for key in file.files:
-                number, _, name = key.partition(".")
-                if name:
-                    arrays[int(number)][name] = file[key]
-    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
-        raise TrainingError(
-            f"The prepared speech in {path} cannot be read ({type(error).__name__}); delete the file, and it is made "
-            "again."
-        ) from error
+    problem = f"The prepared speech in {path} cannot be read"
+    with readable(TrainingError, problem, "delete the file, and it is made again", BadZipFile), np.load(path) as file:
+        voices = [str(one) for one in file["voices"]]
+        arrays: list[dict[str, np.ndarray]] = [{} for _ in voices]
+        for key in file.files:
+            number, _, name = key.partition(".")
+            if name:
+                arrays[int(number)][name] = file[key]
     return [Reading(voice, one) for voice, one in zip(voices, arrays, strict=True)]
 
 

@@ -24,7 +24,7 @@ from typing import TextIO
 
 from paretone.errors import TrainingError
 from paretone.front_end.phones import TimedPhone
-from paretone.reading import is_regular, require_regular, shown
+from paretone.reading import is_regular, legible, require_regular, shown
 from paretone.wording import listed
 
 REQUIRED = ("audio", "text")
@@ -65,23 +65,20 @@ def read_manifest(
     """
     problems: list[tuple[int, str]] = []
     rows = []
-    try:
-        require_regular(path)
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for line, cells in _cells(file, path):
-                check()
-                try:
-                    rows.append(_row(line, cells, path.parent))
-                except ValueError as problem:
-                    problems.append((line, str(problem)))
-    except FileNotFoundError:
-        raise TrainingError(f"There is no manifest {path}; check the path.") from None
-    except OSError as error:
-        raise TrainingError(f"The manifest {path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise TrainingError(f"The manifest {path} is not UTF-8; save it as UTF-8.") from None
-    except csv.Error as error:
-        raise TrainingError(f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas.") from None
+    with legible(TrainingError, "manifest", path):
+        try:
+            require_regular(path)
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                for line, cells in _cells(file, path):
+                    check()
+                    try:
+                        rows.append(_row(line, cells, path.parent))
+                    except ValueError as problem:
+                        problems.append((line, str(problem)))
+        except csv.Error as error:
+            raise TrainingError(
+                f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas."
+            ) from None
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")

@@ -21,7 +21,7 @@ from torch import Tensor
 from paretone import database
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
-from paretone.files import reason, write_atomically
+from paretone.files import explained, write_atomically
 from paretone.front_end.phones import TimedPhone, timed_phones
 from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
@@ -161,7 +161,7 @@ def make_corpus(
     to cancel. Raises :class:`TrainingError` if ``folder`` holds a corpus of other options, or cannot be written.
     """
     utterances = planned(options)
-    try:
+    with explained(TrainingError, f"The corpus could not be written to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         with database.held(folder / _LOCK, lambda: progress(0, len(utterances))):
             path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
@@ -180,8 +180,6 @@ def make_corpus(
 
                     shard.make(wanted, speaker, spoken)
                 progress(start + len(wanted), len(utterances))
-    except OSError as error:
-        raise TrainingError(f"The corpus could not be written to {folder}: {reason(error)}.") from error
     return open_corpus(folder)
 
 

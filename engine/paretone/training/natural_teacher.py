@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from paretone.errors import PlainError
-from paretone.extras import how_to_add
+from paretone.extras import how_to_add, needing
 from paretone.front_end.phones import EDGE
 from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from paretone.models.base import Voice
@@ -50,11 +50,9 @@ class NaturalTeacher:
     """Synthesises speech. Raises :class:`PlainError` if hibari-tts is not installed."""
 
     def __init__(self, decoder: NaturalDecoder | None = None) -> None:
-        try:
+        with needing(PlainError, MISSING):
             import hibari
             import onnx
-        except ImportError:
-            raise PlainError(MISSING) from None
         self._voice = hibari.Hibari()
         self._symbols = {number: symbol for symbol, number in self._voice.vocab.items()} | {0: EDGE}
         self._decoder = decoder or NaturalDecoder.load()

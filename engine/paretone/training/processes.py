@@ -14,7 +14,7 @@ import torch
 
 from paretone import device as devices
 from paretone.errors import DeviceError, TrainingError
-from paretone.extras import NO_TRAINING
+from paretone.extras import NO_TRAINING, needing
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -66,11 +66,9 @@ class Processes:
 def join_processes(device: str, half_precision: bool) -> Processes:
     """This process's place in the run. ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``. Raises
     :class:`TrainingError` if ``accelerate`` is not installed, and :class:`DeviceError`."""
-    try:
+    with needing(TrainingError, NO_TRAINING):
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState
-    except ImportError:
-        raise TrainingError(NO_TRAINING) from None
     chosen = devices.choose(device)
     # accelerate keeps device and precision of the process's first run; the application may start further runs.
     AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import torch
 
 from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError, is_out_of_memory
-from paretone.files import append_line, reason, write_atomically
+from paretone.files import append_line, explained, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
@@ -425,10 +425,8 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """Valid entries of a run's log; empty without a log. Raises :class:`TrainingError` if the log cannot be read."""
     if not path.exists():
         return []
-    try:
+    with explained(TrainingError, f"{path} cannot be read"):
         lines = read_bytes(path).splitlines()
-    except OSError as error:
-        raise TrainingError(f"{path} cannot be read: {reason(error)}.") from error
     found = []
     for line in lines:
         with suppress(ValueError):

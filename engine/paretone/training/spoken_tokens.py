@@ -6,10 +6,10 @@ Tokens are encoded from recordings or from a corpus of natural speech, or are th
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
 from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
 from paretone.models.minis.speaking import NaturalVoice
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel, token_phones
+from paretone.reading import readable
 from paretone.training.batches import Corpus, moved
 from paretone.training.features import PhoneReader, check_rows, prepare
 from paretone.training.manifest import read_manifest
@@ -71,25 +72,18 @@ def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple
     """Tokens in ``path``, computed by ``make`` and written if it does not exist. Raises :class:`TrainingError`."""
     if not path.is_file():
         made = make()
-        try:
+        with files.explained(TrainingError, f"{path} could not be written"):
             write_tokens(path, made)
-        except OSError as error:
-            raise TrainingError(f"{path} could not be written: {files.reason(error)}.") from error
     return read_tokens(path)
 
 
 def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
     """Read the tokens of :func:`write_tokens`. Raises :class:`TrainingError`."""
-    try:
-        with np.load(path) as file:
-            names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
-            phones, codes = file["phones"], file["codes"]
-            text_lengths = file.get("text_lengths", lengths)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise TrainingError(
-            f"The speech tokens in {path} cannot be read ({type(error).__name__}); delete the file, and they are made "
-            "again."
-        ) from error
+    problem, advice = f"The speech tokens in {path} cannot be read", "delete the file, and they are made again"
+    with readable(TrainingError, problem, advice, BadZipFile), np.load(path) as file:
+        names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
+        phones, codes = file["phones"], file["codes"]
+        text_lengths = file.get("text_lengths", lengths)
     if not len(lengths):
         return ()
     texts, spoken = (

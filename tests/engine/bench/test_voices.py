@@ -84,7 +84,7 @@ def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, console: Console) 
     (tmp_path / "own.txt").write_text("One sentence.\n\n")
     own = console.refusal("bench", "voices", "--text-file", str(tmp_path / "own.txt"))
     assert "There must be two sentences or more" in own
-    assert "could not be read" in console.refusal("bench", "voices", "--text-file", str(tmp_path / "none.txt"))
+    assert "There is no text" in console.refusal("bench", "voices", "--text-file", str(tmp_path / "none.txt"))
     assert "nobody" in console.refusal("bench", "voices", "--voice", "nobody")
     assert "--sentences: must be a whole number from 2" in console.refusal("bench", "voices", "--sentences", "1")
     found = voices._speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))

@@ -151,10 +151,10 @@ def test_an_evaluation_set_takes_the_place_of_what_is_held_out(folder: Path, tmp
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path: Path):
     with pytest.raises(TrainingError, match="no manifest"):
         read_manifest(tmp_path / "nowhere.csv")
-    with pytest.raises(TrainingError, match="cannot be read: it is a folder"):
+    with pytest.raises(TrainingError, match="could not be read: it is a folder"):
         read_manifest(tmp_path)
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(TrainingError, match="cannot be read: it is a pipe"):
+    with pytest.raises(TrainingError, match="could not be read: it is a pipe"):
         read_manifest(tmp_path / "pipe.csv")
     (tmp_path / "latin.csv").write_bytes(b"audio,text\n0.wav,caf\xe9\n")
     with pytest.raises(TrainingError, match="UTF-8"):

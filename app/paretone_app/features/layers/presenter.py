@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError, told
 from paretone.models import catalogue
 from paretone.models.base import Utterance
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, ImportanceRecord, read_record
@@ -92,12 +92,10 @@ class LayerChoice(QObject):
         if (info := self._state.selection.info) is not None and record.checkpoint == info.fingerprint:
             self.record, folder = record, own_place(info.id)
             if self._state.machine.host:  # Its files are not read from here.
-                try:
+                with told(self.problem.emit):
                     # Another checkpoint's record stays.
                     if not (folder / FILE).exists() or read_record([folder], record.checkpoint) is not None:
                         record.write(folder / FILE)
-                except PlainError as error:
-                    self.problem.emit(str(error))
             self.measured.emit()
 
     def look(self) -> None:
@@ -109,10 +107,8 @@ class LayerChoice(QObject):
             folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
             # A checkpoint on a host lies elsewhere; a bundled model's record is here too.
             folders = folder, self._state.selection.entry.folder, own_place(info.id)
-            try:
+            with told(self.problem.emit):
                 self.record = read_record(folders, info.fingerprint)
-            except PlainError as error:
-                self.problem.emit(str(error))
         if self.record is not before:
             self.measured.emit()
 

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QTimer
 
 from paretone import files
-from paretone.errors import PlainError
+from paretone.errors import PlainError, told
 from paretone.session.commands import Synthesise
 from paretone.session.events import Progress
 from paretone_app.features.presenter import Presenter, Services
@@ -123,10 +123,8 @@ class QueuePresenter(Presenter):
         def put(wanted: bool) -> None:
             nonlocal latest
             if wanted:
-                try:
+                with told(self._notices.warn):
                     latest = jobs.again(job, kept.resumed(job.command))
-                except PlainError as error:
-                    self._notices.warn(str(error))
             elif latest in jobs.all:
                 self._withdrawn.add(latest.number)
                 jobs.cancel(latest)

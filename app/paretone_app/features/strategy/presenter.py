@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from paretone import files
 from paretone.errors import PlainError
-from paretone.reading import read_text
+from paretone.reading import legible, read_text
 from paretone.sampling.actions import SkipAction
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio import END, NAME
@@ -157,12 +157,8 @@ class StrategyPresenter(StorePresenter):
 
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
-        try:
+        with legible(PlainError, "strategy table", path):
             text = read_text(path)
-        except OSError as error:
-            raise PlainError(f"{path} cannot be read: {error.strerror or error}.") from error
-        except UnicodeDecodeError as error:
-            raise PlainError(f"{path} is not a strategy table: {error}.") from error
         self.state.import_table(text, path.name)
 
     @property

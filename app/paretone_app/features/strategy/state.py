@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 from paretone.errors import ProfileError, SettingError
 from paretone.models.base import Utterance
 from paretone.paths import resource
-from paretone.reading import read_json
+from paretone.reading import read_json, readable
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
@@ -61,7 +61,7 @@ def record_json(record: CalibrationRecord) -> dict[str, object]:
 
 def read_record(path: Path) -> CalibrationRecord:
     """Read a file of :func:`record_json`. Raises :class:`ProfileError` that names the file."""
-    try:
+    with readable(ProfileError, f"The calibration {path} cannot be read", "delete the file or calibrate again"):
         data = read_json(path)
         if data["schema"] != SCHEMA_VERSION:
             raise ProfileError(f"{path} has schema {data['schema']}; this version reads schema {SCHEMA_VERSION}.")
@@ -82,10 +82,6 @@ def read_record(path: Path) -> CalibrationRecord:
             created=str(data["created"]),
             machine=str(data["machine"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ProfileError(
-            f"The calibration {path} cannot be read ({error}); delete the file or calibrate again."
-        ) from error
 
 
 NAME = TECHNIQUE.name
@@ -323,10 +319,8 @@ class StrategyState(ArtefactStore):
         compatibility, info = self.compatibility(), self._selection.info
         if compatibility is None or info is None:
             raise SettingError("Load a model first: a strategy table belongs to a model.")
-        try:
+        with readable(SettingError, f"{where} is not JSON", "choose an official strategy table"):
             data = json.loads(text)
-        except ValueError as error:
-            raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
         table = StrategyTable.from_official(data, compatibility, self._branch_skip, where)
         flow = info.of_flow
         if table.layers != flow.layers:

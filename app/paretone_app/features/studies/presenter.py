@@ -318,12 +318,8 @@ class StudiesPresenter(Presenter):
 
     def _write_again(self, seen: OpenStudy) -> None:
         """Restore the study's missing file from the copy in the results."""
-        try:
+        with files.explained(StudyError, f"The study file is gone, and {seen.file} could not be restored"):
             files.write_through(seen.file, seen.definition.encode())
-        except OSError as error:
-            raise StudyError(
-                f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."
-            ) from error
         self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
 
     def ask_for_model_folder(self) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QMessageBox, QSizePolicy, QWidget
 
 from paretone.audio.recording import write_sound
-from paretone.errors import PlainError
+from paretone.errors import PlainError, told
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Take
 from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, Unmade, WaitingTake
@@ -268,10 +268,8 @@ class TakesPanel(QWidget):
         changed = [take.id for take in takes if take.starred != on]
 
         def put(starred: bool) -> None:
-            try:
+            with told(self.problem.emit):
                 self.kept.star(changed, starred)
-            except PlainError as error:
-                self.problem.emit(str(error))
 
         if changed:
             name = f"{'star' if on else 'unstar'} {counted(len(changed), 'take', 'takes')}"
@@ -304,10 +302,8 @@ class TakesPanel(QWidget):
         def put(there: bool) -> None:
             for one in failed:
                 (self.model.add_failed if there else self.model.forget)(one)
-            try:
+            with told(self.problem.emit):
                 (self.kept.restore if there else self.kept.delete_again)(deleted)
-            except PlainError as error:
-                self.problem.emit(str(error))
 
         name = f"delete {counted(len(deleted) + len(failed), 'take', 'takes')}"
         self.undo_stack.push(Edit(name, True, False, put))

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 
 from paretone.checks.faults import Finding
 from paretone.checks.speech import seams_of
-from paretone.errors import PlainError
+from paretone.errors import PlainError, told
 from paretone.files import write_wav
 from paretone.models import catalogue
 from paretone.models.base import Voice
@@ -218,10 +218,8 @@ class TakesPresenter(Presenter):
         self._keep(self._kept.measure, take, figures)
 
     def _keep(self, measure: Callable[..., None], *found: object) -> None:
-        try:
+        with told(self._notices.warn):
             measure(*found)
-        except PlainError as error:
-            self._notices.warn(str(error))
 
     def _show_waiting(self) -> None:
         jobs = self._state.jobs

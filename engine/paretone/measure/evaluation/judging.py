@@ -22,7 +22,7 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import FAILED, JUDGED, error_rate, estimate, metric, tail
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
-from paretone.reading import require_regular
+from paretone.reading import readable, require_regular
 
 if TYPE_CHECKING:
     from paretone.measure.evaluation.naturalness import NaturalnessJudge
@@ -91,11 +91,9 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
     if recording:
         import soundfile
 
-        try:
+        with readable(PlainError, f"The reference recording {recording} could not be read", "", RuntimeError):
             require_regular(recording)
             samples, rate = soundfile.read(recording, dtype="float32")
-        except (OSError, RuntimeError) as error:
-            raise PlainError(f"The reference recording {recording} could not be read ({error}).") from error
         return samples if samples.ndim == 1 else samples.mean(1), rate
     from paretone.models.f5.config import SAMPLE_RATE
     from paretone.training.natural_teacher import original_speech

@@ -38,7 +38,7 @@ from paretone.measure.evaluation.transcripts import counted, is_chinese
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
 from paretone.models.networks.shapes import Modules
-from paretone.reading import require_regular, shown
+from paretone.reading import readable, require_regular, shown
 from paretone.wording import beyond
 
 # --- Speaker similarity -----------------------------------------------------------------------------------------------
@@ -178,11 +178,9 @@ class SimilarityJudge:
         if not voice.audio:
             raise AudioError(f"{voice.title} is a voice of the model's own: there is no recording to compare with.")
         if voice.audio not in self._voices:
-            try:
+            with readable(AudioError, f"The recording {voice.audio} could not be read", "", RuntimeError):
                 require_regular(voice.audio)
                 recording, at = soundfile.read(voice.audio, dtype="float32")
-            except (OSError, RuntimeError) as error:
-                raise AudioError(f"The recording {voice.audio} could not be read ({error}).") from error
             self._voices[voice.audio] = self._embedded(recording if recording.ndim == 1 else recording.mean(1), at)
         cosine = functional.cosine_similarity(self._embedded(samples, rate), self._voices[voice.audio])
         return Verdict("similarity", {"similarity": float(cosine)})
@@ -311,15 +309,12 @@ class WhisperJudge:
         from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
         self._device = device
-        try:
+        problem = f"Whisper could not be loaded from {folder}"
+        with readable(CheckpointError, problem, "get its files again", RuntimeError):
             self._processor = WhisperProcessor.from_pretrained(folder, local_files_only=True)
             model: Any = WhisperForConditionalGeneration.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise CheckpointError(
-                f"Whisper could not be loaded from {folder} ({error}); get its files again."
-            ) from error
         # Any: transformers' types lack calling, moving and generating.
         self._model: Any = model.to(device).eval()
 
@@ -350,10 +345,8 @@ class ParaformerJudge:
     def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None:
         from funasr import AutoModel
 
-        try:
+        with readable(CheckpointError, f"Paraformer could not be loaded from {folder}", "", Exception):
             self._model: Any = AutoModel(model=str(folder), device=device, disable_update=True, disable_pbar=True)
-        except Exception as error:  # funasr's own kinds are not documented
-            raise CheckpointError(f"Paraformer could not be loaded from {folder} ({error}).") from error
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Errors in a recording of the Chinese ``text``. Raises :class:`TextError` for another language."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paretone.errors import PlainError, TextError
+from paretone.extras import needing
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.intelligibility import words_of
 from paretone.reading import shown
@@ -43,10 +44,8 @@ def _words(text: str) -> str:
 
 def _characters(text: str) -> str:
     """Simplified characters of one width, numbers as they are read, no punctuation; a blank between characters."""
-    try:
+    with needing(PlainError, "Judging Chinese needs zhconv, which is not installed; run: pip install zhconv"):
         from zhconv import convert
-    except ImportError as error:
-        raise PlainError("Judging Chinese needs zhconv, which is not installed; run: pip install zhconv") from error
     text = convert(unicodedata.normalize("NFKC", text), "zh-cn").lower()
     text = re.sub(r"(\d+(?:\.\d+)?)%", lambda found: f"百分之{found[1]}", text)
     text = re.sub(r"\d+(?=年)", lambda found: _digits(found[0]) if len(found[0]) == 4 else found[0], text)

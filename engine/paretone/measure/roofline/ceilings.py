@@ -16,7 +16,7 @@ from typing import Any
 from paretone.by_name import by_name
 from paretone.errors import PlainError, SettingError
 from paretone.fields import exact
-from paretone.files import reason, write_atomically
+from paretone.files import explained, write_atomically
 from paretone.measure.roofline.counts import Work
 from paretone.paths import data_folder, resource
 from paretone.reading import parsed_toml, read_text
@@ -115,11 +115,9 @@ def keep(ceilings: Ceilings) -> None:
     """Store ``ceilings`` with those of other devices. Raises :class:`PlainError` if they cannot be written."""
     everything = {**_read(), ceilings.key: ceilings}
     data = {"schema": SCHEMA, "ceilings": [one.to_json() for one in everything.values()]}
-    try:
+    with explained(PlainError, f"The ceilings could not be kept in {path()}"):
         path().parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path(), (json.dumps(data, indent=1) + "\n").encode())
-    except OSError as error:
-        raise PlainError(f"The ceilings could not be kept in {path()}: {reason(error)}.") from error
 
 
 def _read() -> dict[str, Ceilings]:

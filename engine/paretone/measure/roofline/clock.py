@@ -31,7 +31,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from paretone.errors import PlainError
-from paretone.files import TEMPORARY, reason, write_through
+from paretone.files import TEMPORARY, explained, write_through
 from paretone.measure.roofline.counts import Work
 from paretone.measure.roofline.report import Component, Phase
 from paretone.measure.timing import interval, running_order, stopwatch
@@ -316,14 +316,12 @@ def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.devi
         run()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-    try:
-        # Torch reports an unwritable path on standard error only.
-        with tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
-            made = Path(folder) / f"trace{path.suffix}"
-            profiler.export_chrome_trace(str(made))
-            write_through(path, made.read_bytes())
-    except OSError as error:
-        raise PlainError(f"The trace {path} could not be written: {reason(error)}.") from error
+    problem = f"The trace {path} could not be written"
+    # Torch reports an unwritable path on standard error only.
+    with explained(PlainError, problem), tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
+        made = Path(folder) / f"trace{path.suffix}"
+        profiler.export_chrome_trace(str(made))
+        write_through(path, made.read_bytes())
 
 
 def _operations(func: torch._ops.OpOverload, name: str, args: tuple, kwargs: dict, result: object) -> float:

@@ -20,9 +20,10 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.mel import BIGVGAN, MelFrontEnd, whisper_mel
 from paretone.errors import CheckpointError
+from paretone.extras import needing
 from paretone.models.cosyvoice2.config import INSTALL
-from paretone.models.files.checkpoints import fingerprint, needing, require_part
-from paretone.reading import first_line
+from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.reading import readable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -87,7 +88,7 @@ class RecordingEncoder:
 
     def __init__(self, folder: Path, tokenizer: str = TOKENIZER) -> None:
         """Raises :class:`CheckpointError` if a file or the package is missing; reads nothing yet."""
-        with needing("CosyVoice encodes recordings with the package onnxruntime", INSTALL):
+        with needing(CheckpointError, "CosyVoice encodes recordings with the package onnxruntime", INSTALL):
             import onnxruntime  # noqa: F401
         self.tokenizer_path, self.speaker_path = folder / tokenizer, folder / SPEAKER
         self._tokenizer, self._speaker = OnnxModel(self.tokenizer_path), OnnxModel(self.speaker_path)
@@ -117,13 +118,11 @@ class OnnxModel:
 
     def __call__(self, *given: np.ndarray) -> np.ndarray:
         """The first output. Raises :class:`CheckpointError` if the file is damaged or another model's."""
-        try:
+        with readable(
+            CheckpointError, f"{self.path} cannot be used", "download it from the official release again", Exception
+        ):
             names = (one.name for one in self._session.get_inputs())
             return self._session.run(None, dict(zip(names, given, strict=True)))[0]
-        except Exception as error:  # The package's errors have no more specific base.
-            raise CheckpointError(
-                f"{self.path} cannot be used ({first_line(error)}); download it from the official release again."
-            ) from None
 
     @functools.cached_property
     def _session(self) -> InferenceSession:

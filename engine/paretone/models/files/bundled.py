@@ -43,7 +43,7 @@ from safetensors import safe_open
 from paretone.errors import CheckpointError
 from paretone.models.files.layer_importance import renumbered
 from paretone.paths import resource
-from paretone.reading import first_line, parsed_json, read_json, require_regular, shown
+from paretone.reading import first_line, parsed_json, read_json, readable, require_regular, shown
 
 _BLOCK = 1 << 22
 _KNOWN: dict[tuple[str, int, int], str] = {}
@@ -208,10 +208,8 @@ def _list(path: Path, needed: bool = True) -> Mapping[str, str]:
     """A list of SHA-256; empty if missing and not ``needed``."""
     if not needed and not path.exists():
         return {}
-    try:
+    with readable(CheckpointError, f"{path} cannot be read", "install Paretone again"):
         data = read_json(path)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); install Paretone again.") from None
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise CheckpointError(f"{path} is not a list of weights; install Paretone again.")
     return data
@@ -247,10 +245,8 @@ def verified_meanwhile(folders: Iterable[Path]) -> Callable[[], None]:
 
 def sha256(path: Path) -> str:
     """Identity of the weights in the file at ``path``; see :func:`original`. Raises :class:`CheckpointError`."""
-    try:
+    with readable(CheckpointError, f"{path} cannot be read", "install Paretone again"):
         return original(file_sha256(path))
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); install Paretone again.") from None
 
 
 def _name(path: Path) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import needing, require_part
-from paretone.reading import first_line, read_json
+from paretone.extras import needing
+from paretone.models.files.checkpoints import require_part
+from paretone.reading import read_json, readable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,19 +28,15 @@ WORDS = (
 def byte_pairs(folder: Path, title: str, install: str, added: Sequence[str]) -> Tokenizer:
     """The tokenizer of the model called ``title``; the ``added`` tokens follow the vocabulary in their order.
     ``install`` says how to get the package. Raises :class:`CheckpointError` that names what is missing."""
-    with needing(f"{title} reads text with the package tokenizers", install):
+    with needing(CheckpointError, f"{title} reads text with the package tokenizers", install):
         from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     paths = folder / VOCABULARY, folder / MERGES
     for path in paths:
         require_part(path, "download the official release again")
-    try:
+    with readable(CheckpointError, f"The tokenizer in {folder} cannot be read", "download it again", Exception):
         read_json(paths[0])  # Rejects deep nesting, which would overflow the package's stack.
         vocabulary, merges = models.BPE.read_file(*map(str, paths))
         tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    except Exception as error:  # The package raises nothing more specific.
-        raise CheckpointError(
-            f"The tokenizer in {folder} cannot be read ({first_line(error)}); download it again."
-        ) from None
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

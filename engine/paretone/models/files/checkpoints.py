@@ -25,12 +25,13 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
+from paretone.extras import needing
 from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
 from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
-from paretone.reading import first_line, named_first, read_bytes, read_json, require_regular, shortened, shown
+from paretone.reading import first_line, named_first, read_bytes, read_json, readable, require_regular, shortened, shown
 from paretone.wording import counted, grouped, listed
 
 if TYPE_CHECKING:
@@ -169,12 +170,14 @@ def opened(path: Path) -> Iterator[Any]:
     """Open a safetensors file, unpacked if it is packed (:mod:`paretone.models.files.bundled`). Raises
     :class:`CheckpointError`, also for errors of reading within."""
     _require_file(path)
-    try:
-        with safe_open(path, framework="pt") as file, unpacking(file, path, "pt", torch.from_numpy) as plain:
-            yield plain
+    problem = f"The checkpoint {path} {DAMAGED}"
     # Tensor types unknown to this torch raise KeyError or AttributeError.
-    except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
+    with (
+        readable(CheckpointError, problem, "", SafetensorError),
+        safe_open(path, framework="pt") as file,
+        unpacking(file, path, "pt", torch.from_numpy) as plain,
+    ):
+        yield plain
 
 
 def require_part(path: Path, remedy: str, kind: str = "") -> int:
@@ -349,23 +352,11 @@ def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tu
 
 
 @contextlib.contextmanager
-def needing(what: str, install: str) -> Iterator[None]:
-    """Raise :class:`CheckpointError` for a missing package that is imported within: ``what`` names it and its use,
-    ``install`` how to get it."""
-    try:
-        yield
-    except ImportError:
-        raise CheckpointError(f"{what}, which is not installed; {install}") from None
-
-
-@contextlib.contextmanager
 def loading(where: object) -> Iterator[None]:
     """Raise :class:`CheckpointError` if ``transformers`` cannot load ``where`` within: invalid folders cause errors of
     any kind, from three packages."""
-    try:
+    with readable(CheckpointError, f"{where} cannot be loaded", "download it again", Exception):
         yield
-    except Exception as error:
-        raise CheckpointError(f"{where} cannot be loaded ({first_line(error)}); download it again.") from None
 
 
 def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
@@ -436,17 +427,13 @@ TOKENIZER = "tokenizer.json"
 def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
     """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
     how to get the package. Raises :class:`CheckpointError` if package, file or tokens are missing."""
-    with needing(f"{title} reads text with the package tokenizers", install):
+    with needing(CheckpointError, f"{title} reads text with the package tokenizers", install):
         from tokenizers import Tokenizer
     path = folder / TOKENIZER
     require_part(path, f"it belongs in the folder of {title}'s weights")
-    try:
+    with readable(CheckpointError, f"{path} cannot be read as a tokenizer", "download it again", Exception):
         read_json(path)  # Rejects deep nesting, which would overflow the package's stack.
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The package raises no more specific type.
-        raise CheckpointError(
-            f"{path} cannot be read as a tokenizer ({first_line(error)}); download it again."
-        ) from None
     missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of {title}.")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretone import files
 from paretone.errors import CheckpointError, PlainError, SettingError
-from paretone.reading import first_line, parsed_json, read_text
+from paretone.reading import parsed_json, read_text, readable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -126,27 +126,21 @@ class ImportanceRecord:
     @classmethod
     def from_json(cls, text: str, place: str) -> ImportanceRecord:
         """Parse the output of :meth:`to_json`. Raises :class:`CheckpointError` that names ``place``."""
-        try:
+        with readable(CheckpointError, f"{place} is not a measurement of layers", "measure again"):
             data = parsed_json(text)
             measures = tuple(
                 LayerImportance(**{name: _tuples(value) for name, value in one.items()}) for one in data.pop("measures")
             )
             record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CheckpointError(
-                f"{place} is not a measurement of layers ({type(error).__name__}); measure again."
-            ) from error
         if not record.measures or any(not _fits(one, record.layers) for one in record.measures):
             raise CheckpointError(f"{place} lacks values for some of its {record.layers} layers; measure again.")
         return record
 
     def write(self, path: Path) -> None:
         """Write to ``path`` atomically. Raises :class:`PlainError`."""
-        try:
+        with files.explained(PlainError, f"{path} could not be written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(path, self.to_json().encode())
-        except OSError as error:
-            raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
 
 
 def _weight(one: LayerImportance, layer: int) -> float:
@@ -176,10 +170,8 @@ def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | 
     for folder in folders:
         path = folder / FILE
         if path.is_file():
-            try:
+            with readable(CheckpointError, f"{path} cannot be read", "measure again"):
                 text = read_text(path)
-            except (OSError, ValueError) as error:
-                raise CheckpointError(f"{path} cannot be read ({first_line(error)}); measure again.") from error
             record = ImportanceRecord.from_json(text, str(path))
             found = record if record.checkpoint == checkpoint else found
     return found

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 
 from paretone.errors import PlainError
-from paretone.extras import how_to_add
-from paretone.files import flows, reason, target
+from paretone.extras import how_to_add, needing
+from paretone.files import explained, flows, reason, target
 from paretone.reading import first_line, parsed_json
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
@@ -230,10 +230,8 @@ def _content(hub: ModuleType, small: _Transfer) -> bytes:
 
 
 def _hub() -> ModuleType:
-    try:
+    with needing(PlainError, f"Downloads need the package huggingface_hub; {how_to_add('download')}"):
         import huggingface_hub
-    except ImportError:
-        raise PlainError(f"Downloads need the package huggingface_hub; {how_to_add('download')}") from None
     return huggingface_hub
 
 
@@ -271,7 +269,7 @@ def _unreachable(address: str, error: Exception) -> str:
 def _require_place(transfer: _Transfer, folder: Path) -> None:
     """Raise :class:`PlainError` if a file cannot be written in its place; of a symbolic link the target is written."""
     named, path = folder / transfer.file.saved_as, transfer.destination
-    with _writing(named):
+    with explained(PlainError, f"{named} cannot be written"):
         for one in (path, transfer.part):
             if flows(one):
                 raise OSError("it is a pipe or a device; delete it")
@@ -280,15 +278,6 @@ def _require_place(transfer: _Transfer, folder: Path) -> None:
                 raise OSError(f"it is a link to {path}, whose folder does not exist; create it, or delete the link")
             if _CONTENT_NAME.fullmatch(path.name):
                 raise OSError(f"it is a link to {path}, which others keep under its checksum; delete the link")
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Raise :class:`PlainError` if ``path`` cannot be written within."""
-    try:
-        yield
-    except OSError as error:
-        raise PlainError(f"{path} cannot be written: {reason(error)}.") from None
 
 
 _CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
@@ -315,7 +304,7 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
     if transfer.complete:
         return
     here = transfer.present
-    with _writing(transfer.part):
+    with explained(PlainError, f"{transfer.part} cannot be written"):
         transfer.destination.parent.mkdir(parents=True, exist_ok=True)
         if here == 0:
             transfer.part.write_bytes(b"")
@@ -332,7 +321,7 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
         attempts = 0 if here > before else attempts + 1
         if here < transfer.size and attempts >= ATTEMPTS:
             raise PlainError(_unreachable(transfer.address, failure or ConnectionError("the transfer ends early")))
-    with _writing(transfer.destination):
+    with explained(PlainError, f"{transfer.destination} cannot be written"):
         sound = _is_sound(transfer, check)
         if sound:
             os.replace(transfer.part, transfer.destination)
@@ -357,7 +346,7 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
         if offset and response.status_code == 200:  # the server sends the whole file again
             yield -offset
             offset = 0
-        with _writing(transfer.part):
+        with explained(PlainError, f"{transfer.part} cannot be written"):
             file = stack.enter_context(transfer.part.open("ab" if offset else "wb"))
         blocks = response.iter_raw(BLOCK)
         while True:
@@ -365,7 +354,7 @@ def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[
             if not (block := next(blocks, b"")):
                 return
             block = block[: transfer.size - offset]
-            with _writing(transfer.part):
+            with explained(PlainError, f"{transfer.part} cannot be written"):
                 file.write(block)
                 file.flush()
             offset += len(block)

@@ -15,6 +15,7 @@ from torch.nn import functional
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
+from paretone.extras import needing
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import (
@@ -26,7 +27,7 @@ from paretone.models.families.voices import (
     transcript_notes,
     transcript_of,
 )
-from paretone.models.files.checkpoints import Shards, needing, pretrained
+from paretone.models.files.checkpoints import Shards, pretrained
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.wording import beyond
@@ -96,7 +97,7 @@ class VoiceEncoder:
 def load_encoder(shards: Shards) -> Xcodec2Model:
     """Load the converted release, including the unused decoder. Raises :class:`CheckpointError` if ``transformers`` is
     missing or the release is not the converted one."""
-    with needing("A voice is encoded by the package transformers, 5.13 or later", INSTALL):
+    with needing(CheckpointError, "A voice is encoded by the package transformers, 5.13 or later", INSTALL):
         from transformers import Xcodec2Model
     _, names = shards.read(lambda name: False)
     if not any(name.startswith("acoustic_encoder.") for name in names):

@@ -36,7 +36,7 @@ from paretone.models.megatts3.duration_model import DurationModel, DurationPromp
 from paretone.models.megatts3.graphemes import GraphemeModel, ReadPhones
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
-from paretone.reading import first_line, require_regular
+from paretone.reading import readable, require_regular
 from paretone.setting.knobs import Values
 
 # Cutting and normalising texts: rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream
@@ -188,12 +188,10 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     recording of another length. Nothing is ever unpickled.
     """
     again = "download the file that was released with this recording again"
-    try:
+    with readable(AudioError, f"{path} is not a file of latents", f"{again}", *_UNREADABLE):
         require_regular(path)
         # Memory-mapped, so that a header that promises too much data fails first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except _UNREADABLE as error:
-        raise AudioError(f"{path} is not a file of latents ({first_line(error)}); {again}.") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise AudioError(f"{path} is an archive of arrays, not one array of latents; {again}.")

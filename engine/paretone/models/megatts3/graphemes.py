@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from paretone.errors import CheckpointError, TextError
-from paretone.extras import how_to_add
-from paretone.models.files.checkpoints import Shards, loading, needing, pretrained, require_part
+from paretone.extras import how_to_add, needing
+from paretone.models.files.checkpoints import Shards, loading, pretrained, require_part
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.phones import SILENCE, UNKNOWN, separated
 from paretone.reading import shown
@@ -66,7 +66,7 @@ class GraphemeModel:
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
         """Load an official folder: weights only from ``.safetensors``, and no code. Raises :class:`CheckpointError` on
         what is missing."""
-        with needing("MegaTTS 3 reads text with the package transformers", how_to_add("megatts3")):
+        with needing(CheckpointError, "MegaTTS 3 reads text with the package transformers", how_to_add("megatts3")):
             from transformers import AutoModelForCausalLM, AutoTokenizer
         for name in NEEDED_FILES:
             require_part(folder / name, "download the folder g2p of the official release again")

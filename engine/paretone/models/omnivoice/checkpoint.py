@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import Shards, in_float32, load_strictly, loaded_strictly, needing
+from paretone.extras import needing
+from paretone.models.files.checkpoints import Shards, in_float32, load_strictly, loaded_strictly
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.shapes import without_weights
@@ -100,7 +101,7 @@ def read_network(
 
 def hubert(config: HiggsConfig) -> HubertModel:
     """HuBERT of the codec, without weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
-    with needing("A voice is encoded by HuBERT of the package transformers", INSTALL):
+    with needing(CheckpointError, "A voice is encoded by HuBERT of the package transformers", INSTALL):
         from transformers import HubertConfig, HubertModel
     # Masking is for training, and its embedding is not published.
     return HubertModel(HubertConfig(**{**config.semantic, "apply_spec_augment": False, "mask_time_prob": 0.0}))

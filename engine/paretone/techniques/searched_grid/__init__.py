@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from paretone.errors import ProfileError, SettingError
+from paretone.errors import ProfileError, placed
 from paretone.fields import exact, is_of
 from paretone.figures.glyphs import Mark
 from paretone.measure.metrics import HIGHER, JUDGED, METRICS, NEITHER, metric
@@ -44,10 +44,8 @@ class PlacedGrid:
     """Description of the search."""
 
     def __post_init__(self) -> None:
-        try:
+        with placed(ProfileError, "The placed grid cannot be used"):
             rounded(self.times)
-        except SettingError as error:
-            raise ProfileError(f"The placed grid cannot be used: {error}") from error
         if self.compatibility.steps != self.steps:
             raise ProfileError(
                 f"The placed grid has {self.steps} steps, but says that it belongs to {self.compatibility.steps}."
