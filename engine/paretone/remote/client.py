@@ -132,7 +132,12 @@ class RemoteEngine:
         """Queue ``command``. After :class:`ShutDown`, and on a host that is gone, jobs end at once."""
         if not isinstance(command, Command):
             raise TypeError(f"{type(command).__name__} is no command.")
-        self._call(self._enqueue, command)
+        assert self._loop is not None, "it has been started"
+        try:
+            self._loop.call_soon_threadsafe(self._enqueue, command)
+        except RuntimeError:  # The thread has ended.
+            if command.carried_out_by:
+                self._sink(JobCancelled(command.job))
 
     def ask(self, what: str, text: str = "") -> Future[Any]:
         """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
@@ -143,15 +148,6 @@ class RemoteEngine:
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
-
-    def _call(self, work: Callable[..., object], *arguments: object) -> bool:
-        with contextlib.suppress(RuntimeError):  # The thread has ended.
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(work, *arguments)
-                return True
-        if isinstance(arguments[0], Command) and arguments[0].carried_out_by:
-            self._sink(JobCancelled(arguments[0].job))
-        return False
 
     # --- The thread ---------------------------------------------------------------------------------------------------
     def _run(self) -> None:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from paretone import files
 from paretone.database import AUDIO
 from paretone.errors import StudyError
+from paretone.reading import readable
 from paretone.remote.wire import Ask
 from paretone.studies.store import DATABASE
 
 BLOCK = 1 << 14
 _DIGEST = 8
 _MOST_BLOCKS = 256
-_COPY = "copy.sqlite"
 _SUFFIX = ".wav"
 FRESH = b"+"
 """Begins a question for which the host copies the database anew."""
@@ -33,10 +33,10 @@ Asking = Callable[[Ask], Awaitable[Any]]
 def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
     """The blocks of the study's database in ``folder`` that differ from those with the digests ``known``; without any,
     a consistent copy is made first. ``more``: whether others are left."""
-    source, copy = folder / DATABASE, folder / _COPY
+    source, copy = folder / DATABASE, folder / "copy.sqlite"
     if not source.is_file():
         return {"size": 0, "blocks": [], "more": False}
-    with _reading(folder):
+    with readable(StudyError, f"The study in {folder} could not be copied", "", sqlite3.Error):
         if known[:1] == FRESH:
             _back_up(source, copy)
         content = copy.read_bytes()
@@ -62,16 +62,6 @@ def _digests(content: bytes) -> list[bytes]:
     return [hashlib.blake2b(one, digest_size=_DIGEST).digest() for one in blocks]
 
 
-@contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StudyError(f"The study in {folder} could not be copied: {error}.") from error
-    except OSError as error:
-        raise StudyError(f"The study in {folder} could not be copied: {files.reason(error)}.") from error
-
-
 class Mirror:
     """The study ``folder`` here, and the one with the name ``key`` on the host. ``copies``: folder of the last
     copies."""
@@ -82,7 +72,7 @@ class Mirror:
 
     def require_own(self) -> None:
         """Raise :class:`StudyError` for takes here that this host did not make: times of two machines do not mix."""
-        with _reading(self.folder):
+        with readable(StudyError, f"The study in {self.folder} could not be copied", "", sqlite3.Error):
             if _takes(self.folder / DATABASE) - _takes(self._copy):
                 raise StudyError(
                     f"The study in {self.folder} has takes that another machine made, and times of two machines do not "
@@ -91,7 +81,7 @@ class Mirror:
 
     async def fetch(self, ask: Asking) -> None:
         """Bring what is new. Raises :class:`StudyError`."""
-        with _reading(self.folder):
+        with readable(StudyError, f"The study in {self.folder} could not be copied", "", sqlite3.Error):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             self._copy.touch()
             fresh, more = FRESH, True

@@ -76,18 +76,16 @@ def on_host(path: str, data: Path) -> str:
 
 def fingerprint(path: str | Path) -> str:
     """SHA-256 of a file, hexadecimal. Raises :class:`PlaceError`."""
-    try:
+    with files.explained(PlaceError, f"{path} could not be read"):
         if require_regular(path).st_size > LARGEST_SENT:
             raise PlaceError(f"{path} has more than {LARGEST_SENT >> 30} GiB and is not sent; copy it to the host.")
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise PlaceError(f"{path} could not be read: {files.reason(error)}.") from error
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """Files to send that must lie together on the host, by their names from there, or a single one."""
+    """Files to send that lie together on the host, by their names from there."""
 
     paths: Mapping[str, Path]
     names: Mapping[str, str]
@@ -108,7 +106,7 @@ class Parcel:
 
     def place(self, name: str) -> str:
         """Where the file lies on the host, within what was sent."""
-        return f"{self.key}/{name}" if len(self.names) > 1 else self.names[name]
+        return f"{self.key}/{name}"
 
 
 class HostFiles:
@@ -139,16 +137,13 @@ class HostFiles:
             raise PlaceError(f"{shown(name)} is no name of a file that is sent.")
         return within(self._received, name)
 
-    def has(self, name: str) -> bool:
-        return self.place_of(name).is_file()
-
     def receive(self, name: str, offset: int, content: bytes) -> bool:
         """Keep a part of a file, in order; whether it is complete, by its fingerprint. A wrong one is discarded."""
         place = self.place_of(name)
         if place.is_file():
             return True
         part = place.with_name(f"{place.name}.part")
-        try:
+        with files.explained(PlaceError, f"{place.name} could not be kept on the host"):
             place.parent.mkdir(parents=True, exist_ok=True)
             there = part.stat().st_size if part.exists() else 0
             if offset == 0:
@@ -163,8 +158,6 @@ class HostFiles:
                 part.unlink()
                 raise PlaceError(f"{place.name} arrived damaged; send it again.")
             os.replace(part, place)
-        except OSError as error:
-            raise PlaceError(f"{place.name} could not be kept on the host: {files.reason(error)}.") from error
         return True
 
     def together(self, key: str, listing: bytes) -> list[str]:
@@ -176,30 +169,26 @@ class HostFiles:
         except (ValueError, AttributeError, RecursionError):
             raise PlaceError("The list of files arrived damaged; send it again.") from None
         top = within(self._received, key)
-        if lacking := [one for one in dict.fromkeys(names.values()) if not self.has(one)]:
+        if lacking := [one for one in dict.fromkeys(names.values()) if not self.place_of(one).is_file()]:
             return lacking
         for name, sent in names.items():
             place = within(top, name)
-            try:
+            with files.explained(PlaceError, f"{name} could not be kept on the host"):
                 if not place.exists():
                     place.parent.mkdir(parents=True, exist_ok=True)
                     try:
                         os.link(self.place_of(sent), place)
                     except OSError:  # A disk without links.
                         shutil.copyfile(self.place_of(sent), place)
-            except OSError as error:
-                raise PlaceError(f"{name} could not be kept on the host: {files.reason(error)}.") from error
         return []
 
     # --- Files that the window fetches --------------------------------------------------------------------------------
     def part(self, name: str, offset: int) -> bytes:
         """A part of a file that a job made; empty at its end."""
-        try:
-            with open(self.fetched(name), "rb") as file:
-                file.seek(offset)
-                return file.read(CHUNK)
-        except OSError as error:
-            raise PlaceError(f"{name} could not be read on the host: {files.reason(error)}.") from error
+        problem = f"{name} could not be read on the host"
+        with files.explained(PlaceError, problem), open(self.fetched(name), "rb") as file:
+            file.seek(offset)
+            return file.read(CHUNK)
 
     def fetched(self, name: str) -> Path:
         return within(self.studies if name.startswith("studies/") else self.made, name.partition("/")[2])
@@ -208,12 +197,10 @@ class HostFiles:
     def folder(self, path: str) -> dict[str, Any]:
         """The folder ``path``, ``""`` for the user's own: its path, its parent and its entries, folders first."""
         place = Path(path).expanduser() if path else Path.home()
-        try:
+        with files.explained(PlaceError, f"{path} could not be opened on the host"):
             place = place.resolve(strict=True)
             with os.scandir(place) as entries:
                 found = sorted((not one.is_dir(), one.name) for one in entries if not one.name.startswith("."))
-        except OSError as error:
-            raise PlaceError(f"{path} could not be opened on the host: {files.reason(error)}.") from error
         listed = [[name, not is_file] for is_file, name in found[:MOST_ENTRIES]]
         return {"path": str(place), "parent": str(place.parent), "entries": listed, "more": len(found) > MOST_ENTRIES}
 

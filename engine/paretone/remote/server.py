@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import json
 import logging
 import os
@@ -35,6 +34,7 @@ from paretone.reading import first_line
 from paretone.remote import wire
 from paretone.remote.mirror import snapshot
 from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
+from paretone.serving import listening, may
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
 from paretone.techniques.registry import techniques
@@ -42,7 +42,6 @@ from paretone.techniques.registry import techniques
 _log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
 PATH = "/engine"
-GRACE_SECONDS = 1_800.0
 HELLO_SECONDS = 10.0
 HEARTBEAT_SECONDS = 20.0
 """Without an answer for this time, a connection counts as lost."""
@@ -126,7 +125,7 @@ def require_version(theirs: str) -> None:
 class EngineServer:
     """One engine and its window."""
 
-    def __init__(self, data: Path, *, grace: float = GRACE_SECONDS, stay: bool = False) -> None:
+    def __init__(self, data: Path, *, grace: float, stay: bool = False) -> None:
         """``data``: the host's data folder; ``stay``: begin anew when a window closes, instead of ending."""
         self.data, self._grace, self._stay = data, grace, stay
         self.token = secrets.token_urlsafe(32)
@@ -188,8 +187,7 @@ class EngineServer:
         return made
 
     async def _connect(self, request: web.Request) -> web.StreamResponse:
-        given = request.headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
+        if not may(request, self.token):
             return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
         socket = web.WebSocketResponse(
             timeout=1.0, max_msg_size=wire.LARGEST_COMMAND, heartbeat=HEARTBEAT_SECONDS, compress=False
@@ -348,8 +346,6 @@ class EngineServer:
                 return self.files.folder(ask.text)
             case "path":
                 return self.files.path(ask.text)
-            case "has":
-                return self.files.has(ask.text)
             case "send":
                 return self.files.receive(ask.text, ask.number, ask.content)
             case "part":
@@ -394,14 +390,8 @@ async def serve(
 ) -> None:
     """Serve an engine until its window is gone or ``stopped``; ``ready`` gets port and token once it listens. Raises
     :class:`SettingError` if the port is taken."""
-    runner = web.AppRunner(server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, ADDRESS, port).start()
-        except OSError as error:
-            raise SettingError(f"Nothing can listen on port {port}: {error.strerror}; choose another port.") from error
-        found = {"port": runner.addresses[0][1], "token": server.token, "version": __version__}
+    async with listening(server.application(), ADDRESS, port, 1.0) as (_, bound):
+        found = {"port": bound, "token": server.token, "version": __version__}
         _keep(state_file(server.data), found)
         ready(found)  # Before the engine's thread lends standard output to plug-ins.
         server.begin()
@@ -413,16 +403,12 @@ async def serve(
             watching.cancel()
             state_file(server.data).unlink(missing_ok=True)
             await server.end()
-    finally:
-        await runner.cleanup()
 
 
 def _keep(path: Path, found: dict[str, Any]) -> None:
     """Write the state file, readable for its user only."""
-    try:
+    with files.explained(SettingError, f"{path} could not be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             json.dump({**found, "pid": os.getpid()}, file)
-    except OSError as error:
-        raise SettingError(f"{path} could not be written: {files.reason(error)}.") from error

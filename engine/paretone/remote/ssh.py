@@ -33,8 +33,6 @@ INSTALLED = ".local/share/paretone"
 the last one."""
 _READY_SECONDS = 30.0
 _END_SECONDS = 0.5
-_LINES = 12
-"""Lines of output that a message quotes at most."""
 _ADVICE = (
     ("Permission denied", True, "Add your key to the agent (ssh-add), or name it in ~/.ssh/config."),
     ("Host key verification failed", True, "Run ssh {host} once in a terminal and confirm the host's key."),
@@ -67,7 +65,7 @@ class SshHost:
 
     def error(self, lines: Sequence[str], what: str) -> LinkError:
         """What ``ssh`` said, as it is, and what to do."""
-        said = shortened(" ".join(printable(one).strip() for one in lines[-_LINES:] if one.strip()), 600)
+        said = shortened(" ".join(printable(one).strip() for one in lines[-12:] if one.strip()), 600)
         quoted = f"{what}: {said.rstrip('.')}." if said else f"{what}, and ssh said nothing."
         for words, lasting, advice in _ADVICE:
             if words in said:
@@ -300,7 +298,15 @@ async def install(
         )
         await _run(host, copy, content, "The package could not be copied", told)
         say(f"Installing on {host.target} …", _STEPS["install"])
-        await _install_there(host, python, name, say)
+        script, share = _INSTALL.replace("TOP", repr(INSTALLED)).replace("NAME", repr(name)), _STEPS["install"]
+
+        def heard(line: str) -> None:
+            nonlocal share
+            share += (1.0 - share) / 16  # Nobody knows how many packages there are.
+            say(f"{host.target}: {shortened(printable(line))}", share)
+
+        what = "The package could not be installed"
+        await _run(host, f'{python} -c "{_READ}"', f"{script!r}\n".encode(), what, heard=heard)
     except BaseException:
         with contextlib.suppress(LinkError, TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
@@ -309,38 +315,18 @@ async def install(
     return f"{INSTALLED}/engine/bin/paretone serve"
 
 
-async def _install_there(host: SshHost, python: str, name: str, say: Callable[[str, float], None]) -> None:
-    """Run the script that installs, and tell what it prints."""
-    script = _INSTALL.replace("TOP", repr(INSTALLED)).replace("NAME", repr(name))
-    process = await _started(host.command("-T", remote=f'{python} -c "{_READ}"'), stdin=asyncio.subprocess.PIPE)
-    said: list[str] = []
-    assert process.stdin is not None and process.stderr is not None
-    reading = asyncio.create_task(process.stderr.read())
-    try:
-        process.stdin.write(f"{script!r}\n".encode())
-        await process.stdin.drain()
-        share = _STEPS["install"]
-        async for line in _lines(process.stdout):
-            said.append(line)
-            share += (1.0 - share) / 16  # Nobody knows how many packages there are.
-            say(f"{host.target}: {shortened(printable(line))}", share)
-        await process.wait()
-        said += (await reading).decode("utf-8", "replace").splitlines()
-    except ConnectionError:
-        said += (await reading).decode("utf-8", "replace").splitlines()
-    finally:
-        reading.cancel()
-        await _end(process)
-    if process.returncode:
-        raise host.error(said, f"The package could not be installed ({host.target})")
-
-
 async def _run(
-    host: SshHost, remote: str, content: bytes, what: str, told: Callable[[float], None] = lambda share: None
+    host: SshHost,
+    remote: str,
+    content: bytes,
+    what: str,
+    told: Callable[[float], None] = lambda share: None,
+    heard: Callable[[str], None] | None = None,
 ) -> str:
-    """Run a command there with ``content`` as its input, of which ``told`` gets the share that was sent."""
+    """Output of a command there with ``content`` as its input, of which ``told`` gets the share that was sent. If
+    ``heard`` is given, it gets each line, and the input stays open."""
     process = await _started(host.command("-T", remote=remote), stdin=asyncio.subprocess.PIPE)
-    assert process.stdin is not None
+    assert process.stdin is not None and process.stderr is not None
 
     async def send(to: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):  # The command says why it read no further.
@@ -348,19 +334,26 @@ async def _run(
                 told(at / len(content))
                 to.write(content[at : at + _COPY_BYTES])
                 await to.drain()
-            to.close()
+            if heard is None:
+                to.close()
 
-    assert process.stdout is not None and process.stderr is not None
     sending = asyncio.create_task(send(process.stdin))
+    reading = asyncio.create_task(process.stderr.read())
+    out: list[str] = []
     try:
-        out, said = await asyncio.gather(process.stdout.read(), process.stderr.read())
+        async for line in _lines(process.stdout):
+            out.append(line)
+            if heard is not None:
+                heard(line)
+        said = (await reading).decode("utf-8", "replace").splitlines()
         await process.wait()
     finally:
         sending.cancel()
+        reading.cancel()
         await _end(process)
     if process.returncode:
-        raise host.error(said.decode("utf-8", "replace").splitlines(), f"{what} ({host.target})")
-    return out.decode("utf-8", "replace").strip()
+        raise host.error([*out, *said], f"{what} ({host.target})")
+    return "\n".join(out)
 
 
 async def _made_wheel(folder: Path) -> Path:

@@ -45,10 +45,8 @@ _TABLE, _VALUES = "table", "values"
 _ARRAY = 1
 """MessagePack's extension for an array: its type and shape, then its bytes."""
 _DTYPES = frozenset("|b1 |i1 |u1 <i2 <i4 <i8 <u2 <u4 <u8 <f2 <f4 <f8".split())
-_MOST_AXES = 8
 _DEFERRED = {"Profile": Profile, "StoredTake": StoredTake, "Check": Check}
 """Names in annotations that the modules import for type checkers only."""
-_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
 
@@ -252,10 +250,7 @@ def envelope(content: object, largest: int) -> Envelope:
         raise WireError("A message must be binary.")
     if len(content) > largest:
         raise WireError(f"The message has {grouped(len(content))} bytes, but {grouped(largest)} at most.")
-    try:
-        found = msgspec.msgpack.decode(content, type=Envelope)
-    except _UNREADABLE as error:
-        raise WireError(f"The message is no envelope: {shortened(str(error))}.") from error
+    found = _decoded(content, "The message is no envelope", type=Envelope)
     if found.version[0] != VERSION[0]:
         raise WireError(
             f"The message has version {'.'.join(map(str, found.version))}; this program reads {VERSION[0]}.x. Install "
@@ -266,18 +261,19 @@ def envelope(content: object, largest: int) -> Envelope:
 
 def read(payload: msgspec.Raw, kind: type[Payload]) -> Payload:
     """The payload as one of the classes above. Raises :class:`WireError`."""
-    try:
-        return msgspec.msgpack.decode(payload, type=kind)
-    except _UNREADABLE as error:
-        raise WireError(f"{kind.__name__} is not understood: {shortened(str(error))}.") from error
+    return _decoded(payload, f"{kind.__name__} is not understood", type=kind)
 
 
 def plain(payload: msgspec.Raw) -> Any:
     """The payload as plain values, tables and arrays."""
+    return _decoded(payload, "The message is not understood", ext_hook=_read_array)
+
+
+def _decoded(content: msgspec.Raw | bytes, problem: str, **how: Any) -> Any:
     try:
-        return msgspec.msgpack.decode(payload, ext_hook=_read_array)
-    except _UNREADABLE as error:
-        raise WireError(f"The message is not understood: {shortened(str(error))}.") from error
+        return msgspec.msgpack.decode(content, **how)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise WireError(f"{problem}: {shortened(str(error))}.") from error
 
 
 def command(data: Any) -> commands.Command:
@@ -299,16 +295,19 @@ Root = TypeVar("Root", commands.Command, events.Event)
 
 def _of(data: Any, root: type[Root]) -> Root:
     try:
-        return _object(data, root, f"The {root.__name__.lower()}")
+        found = _read(data)
     except RecursionError as error:
         raise WireError("The message is nested too deeply.") from error
+    if not isinstance(found, root):
+        raise WireError(f"The {root.__name__.lower()} must be of type {root.__name__}, not {_shown(data)}.")
+    return found
 
 
 def _read_array(code: int, data: memoryview) -> np.ndarray:
     if code != _ARRAY or not len(data) or len(data) <= data[0]:
         raise WireError("The message has a damaged array.")
     dtype, shape = msgspec.msgpack.decode(data[1 : 1 + data[0]], type=tuple[str, tuple[int, ...]])
-    if dtype not in _DTYPES or len(shape) > _MOST_AXES or any(one < 0 for one in shape):
+    if dtype not in _DTYPES or len(shape) > 8 or any(one < 0 for one in shape):
         raise WireError(f"The message has an array of an unknown type or shape, {shown(dtype)}, {shown(shape)}.")
     size = np.dtype(dtype).itemsize
     for one in shape:
@@ -319,116 +318,84 @@ def _read_array(code: int, data: memoryview) -> np.ndarray:
     return np.frombuffer(data[1 + data[0] :], dtype).reshape(shape).copy()
 
 
-def _object(data: Any, wanted: type, where: str) -> Any:
-    """An object of the declared type that ``data`` names, which must be ``wanted`` or derive from it."""
-    name = data.get(_TYPE) if isinstance(data, dict) else None
-    if not isinstance(name, str):
-        raise WireError(f"{where} must be of type {wanted.__name__}, not {_shown(data)}.")
+def _read(value: Any) -> Any:
+    """Plain values with the objects that they name: each of a declared type, its fields as its annotations say."""
+    if isinstance(value, list):
+        return tuple(map(_read, value))
+    if not isinstance(value, dict):
+        return value
+    if not isinstance(name := value.get(_TYPE), str):
+        raise WireError(f"A table of the message has no type: {_shown(value)}.")
+    if name == _TABLE:
+        return {_read(key): _read(one) for key, one in _pairs(value)}
+    if name == _VALUES:
+        return _values(value)
     kind: Any = declared().get(name)
     if kind is None:
         raise WireError(
-            f"{where} has the type {shown(name)}, which nothing here declares; install the same version of Paretone, "
-            "and the same plug-ins, on both machines."
+            f"The message has the type {shown(name)}, which nothing here declares; install the same version of "
+            "Paretone, and the same plug-ins, on both machines."
         )
-    if not _is_a(kind, wanted):
-        raise WireError(f"{where} must be of type {wanted.__name__}, not {kind.__name__}.")
     if issubclass(kind, Enum):
-        if set(data) != {_TYPE, "name"} or data["name"] not in kind.__members__:
-            raise WireError(f"{where} must be one of {', '.join(kind.__members__)}, not {_shown(data.get('name'))}.")
-        return kind[data["name"]]
+        if set(value) != {_TYPE, "name"} or (member := str(value["name"])) not in kind.__members__:
+            raise WireError(f"{kind.__name__} must be one of {', '.join(kind.__members__)}, not {_shown(value)}.")
+        return kind[member]
     hints = _hints(kind)
-    if unknown := [field for field in data if field not in hints and field != _TYPE]:
+    if unknown := [field for field in value if field not in hints and field != _TYPE]:
         raise WireError(f"{kind.__name__} has no field {_shown(unknown[0])} here; update Paretone on both machines.")
-    given = {field: _as(one, hints[field], f"{kind.__name__}.{field}") for field, one in data.items() if field != _TYPE}
+    given = {field: _read(one) for field, one in value.items() if field != _TYPE}
+    if wrong := next((field for field, one in given.items() if not _fits(one, hints[field])), ""):
+        wanted = getattr(hints[wrong], "__name__", hints[wrong])
+        raise WireError(f"{kind.__name__}.{wrong} must be of type {wanted}, not {_shown(given[wrong])}.")
     try:
         return kind(**given)
-    except PlainError as error:
-        raise WireError(f"{where}: {error}") from error
     except Exception as error:  # The checks of any class.
-        raise WireError(f"{where} is no {kind.__name__}: {shortened(str(error))}.") from error
-
-
-def _is_a(kind: type, wanted: type) -> bool:
-    if getattr(wanted, "_is_protocol", False):
-        return _fits_protocol(kind, wanted)
-    return wanted is object or issubclass(kind, wanted)
+        raise WireError(f"The message is no {kind.__name__}: {shortened(str(error)).rstrip('.')}.") from error
 
 
 _KINDS: dict[Any, tuple[type, ...]] = {**{one: (one,) for one in (*_PLAIN, np.ndarray)}, float: (float, int)}
 """Types of plain values, by annotation."""
 
 
-def _as(value: Any, hint: Any, where: str) -> Any:
-    """``value`` as its annotation says. Raises :class:`WireError`."""
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether ``value`` is as its annotation says."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if (kinds := _KINDS.get(hint)) is not None:
-        if type(value) not in kinds:
-            raise WireError(f"{where} must be of type {hint.__name__}, not {_shown(value)}.")
-        return value
+    if hint in _KINDS:
+        return type(value) in _KINDS[hint]
     if origin in (typing.Union, types.UnionType):
-        problem = None
-        for one in arguments:
-            try:
-                return _as(value, one, where)
-            except WireError as error:
-                problem = error
-        raise problem or WireError(f"{where} cannot be {_shown(value)}.")
+        return any(_fits(value, one) for one in arguments)
     if origin is tuple:
-        found = _require(value, list, where)
-        if arguments[1:] == (...,):
-            return tuple(_as(one, arguments[0], where) for one in found)
-        if len(found) != len(arguments):
-            raise WireError(f"{where} must have {len(arguments)} parts, not {len(found)}.")
-        return tuple(_as(one, kind, where) for one, kind in zip(found, arguments, strict=True))
-    if origin is Mapping or origin is dict:
-        return {_as(name, arguments[0], where): _as(one, arguments[1], where) for name, one in _pairs(value, where)}
-    if hint is Values:
-        return _values(value, where)
-    if hint is Any or not isinstance(hint, type):
-        return _anything(value, where)
-    return _object(value, hint, where) if hint is not object else _anything(value, where)
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) and isinstance(value, tuple) else arguments
+        return isinstance(value, tuple) and len(value) == len(kinds) and all(map(_fits, value, kinds))
+    if origin in (Mapping, dict):
+        name, kind = arguments
+        return isinstance(value, Mapping) and all(_fits(key, name) and _fits(one, kind) for key, one in value.items())
+    if getattr(hint, "_is_protocol", False):
+        return _fits_protocol(type(value), hint)
+    return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
 
 
-def _anything(value: Any, where: str) -> Any:
-    """A value without annotation: plain, an array, an object of a declared type, or several."""
-    if isinstance(value, list):
-        return tuple(_anything(one, where) for one in value)
-    if not isinstance(value, dict):
-        return value
-    if value.get(_TYPE) == _VALUES:
-        return _values(value, where)
-    if value.get(_TYPE) == _TABLE:
-        return {_anything(name, where): _anything(one, where) for name, one in _pairs(value, where)}
-    return _object(value, object, where)
-
-
-def _values(value: Any, where: str) -> Values:
-    if not isinstance(value, dict) or value.get(_TYPE) != _VALUES or set(value) != {_TYPE, "of", "implied"}:
-        raise WireError(f"{where} must be values of knobs, not {_shown(value)}.")
-    given, implied = (_require(value[part], dict, where) for part in ("of", "implied"))
+def _values(value: dict[str, Any]) -> Values:
+    if set(value) != {_TYPE, "of", "implied"} or not all(isinstance(value[part], dict) for part in ("of", "implied")):
+        raise WireError(f"Values of knobs must be two tables, not {_shown(value)}.")
+    given, implied = value["of"], value["implied"]
     for name, one in (*given.items(), *implied.items()):
         if type(name) is not str or type(one) not in (bool, int, float, str):
-            raise WireError(f"{where} must have names with plain values, not {_shown(name)}: {_shown(one)}.")
+            raise WireError(f"Values of knobs must be plain, and have names, not {_shown(name)}: {_shown(one)}.")
     made = Values.complete(given, implied)
     if len(made) != len(given):
-        raise WireError(f"{where} repeats values that are implied.")
+        raise WireError("Values of knobs repeat those that are implied.")
     return made
 
 
-def _pairs(value: Any, where: str) -> list[tuple[Any, Any]]:
+def _pairs(value: dict[str, Any]) -> list[tuple[Any, Any]]:
     """Names and values of a table."""
-    if not isinstance(value, dict) or value.get(_TYPE) != _TABLE or set(value) != {_TYPE, "of"}:
-        raise WireError(f"{where} must be a table, not {_shown(value)}.")
-    pairs = _require(value["of"], list, where)
+    pairs = value.get("of")
+    if set(value) != {_TYPE, "of"} or not isinstance(pairs, list):
+        raise WireError(f"A table must be a list of names and values, not {_shown(value)}.")
     if not all(isinstance(one, list) and len(one) == 2 and type(one[0]) in _PLAIN for one in pairs):
-        raise WireError(f"{where} must be a table of names and values.")
+        raise WireError("A table must have names with values.")
     return pairs
-
-
-def _require(value: Any, kind: type, where: str) -> Any:
-    if not isinstance(value, kind):
-        raise WireError(f"{where} must be of type {kind.__name__}, not {_shown(value)}.")
-    return value
 
 
 def _shown(value: Any) -> str:

@@ -1,2 +1,41 @@
 """Speech over HTTP: a server with OpenAI's form of requests, and a client that measures any such server under load.
 Neither needs the other: the client measures servers that nobody here wrote."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from paretone.errors import SettingError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+
+def may(request: web.Request, token: str) -> bool:
+    """Whether a request has the ``token``."""
+    given = request.headers.get("Authorization", "")
+    return hmac.compare_digest(*(one.encode("utf-8", "surrogateescape") for one in (given, f"Bearer {token}")))
+
+
+@asynccontextmanager
+async def listening(application: web.Application, host: str, port: int, grace: float) -> AsyncIterator[tuple[str, int]]:
+    """Serve ``application``, and at the end wait ``grace`` seconds for running requests; its host, as in an address,
+    and port. ``port`` 0: a free one. Raises :class:`SettingError` if nothing can listen there."""
+    from aiohttp import web
+
+    runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port, reuse_address=True).start()
+        except OSError as error:  # A name that is not found has a number below 0.
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            raise SettingError(f"Nothing can listen on {host}, port {port}: {reason}; choose another one.") from error
+        where, bound, *_ = runner.addresses[0]
+        yield f"[{where}]" if ":" in where else where, bound
+    finally:
+        await runner.cleanup()

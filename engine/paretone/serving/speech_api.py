@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hmac
 import json
 import struct
 import threading
@@ -27,6 +26,7 @@ from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
 from paretone.reading import parsed_json, shown
+from paretone.serving import listening, may
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
 from paretone.session.executor import Executor, RunningJob
@@ -149,9 +149,7 @@ class SpeechServer:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         try:
-            given = request.headers.get("Authorization", "").encode()
-            free = not self._token or request.path == "/health"
-            if not free and not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+            if self._token and request.path != "/health" and not may(request, self._token):
                 raise Refused(401, "The token is missing or wrong; send it as Authorization: Bearer TOKEN.")
             return await handler(request)
         except Refused as refused:
@@ -230,7 +228,7 @@ class SpeechServer:
         return response
 
     async def _pieces(self, command: Synthesise) -> AsyncGenerator[AudioReady]:
-        """Audio of ``command`` as it comes. Ending the iteration cancels it."""
+        """Audio of ``command`` as it comes. Ending the iteration cancels it. Raises :class:`Refused`."""
         loop, cancelled = asyncio.get_running_loop(), threading.Event()
         heard: asyncio.Queue[AudioReady | None] = asyncio.Queue()
 
@@ -251,8 +249,14 @@ class SpeechServer:
         try:
             while (piece := await heard.get()) is not None:
                 yield piece
-            await _told(spoken)
+            await spoken
             self.spoken += 1
+        except PlainError as error:
+            raise Refused(400, str(error)) from error
+        except Cancelled as error:
+            raise Refused(503, "The server is closing.") from error
+        except Exception as error:
+            raise Refused(500, sentence(error, Synthesise.activity)) from error
         finally:
             cancelled.set()
             await asyncio.wait([spoken])
@@ -288,18 +292,6 @@ class _Speaking:
             self.ended.set_result(None)
 
 
-async def _told(spoken: asyncio.Future[object]) -> None:
-    """Wait for the end of speech. Raises :class:`Refused` with what went wrong."""
-    try:
-        await spoken
-    except PlainError as error:
-        raise Refused(400, str(error)) from error
-    except Cancelled as error:
-        raise Refused(503, "The server is closing.") from error
-    except Exception as error:
-        raise Refused(500, sentence(error, Synthesise.activity)) from error
-
-
 def pcm(samples: np.ndarray) -> bytes:
     """16-bit little-endian samples; beyond full scale they are clipped."""
     return np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes()
@@ -315,23 +307,8 @@ def wav_head(rate: int) -> bytes:
 async def run(
     server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
 ) -> None:
-    """Serve until ``stopped``; ``ready`` gets the address once it listens. ``port`` 0: a free one. Raises
-    :class:`SettingError` if the port is taken."""
-    runner = web.AppRunner(
-        server.application(), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS
-    )
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port, reuse_address=True)
-        try:
-            await site.start()
-        except OSError as error:
-            raise SettingError(
-                f"Nothing can listen on {host}:{port}: {error.strerror}; choose another port."
-            ) from error
-        bound = runner.addresses[0]
-        ready(f"http://{'[' + bound[0] + ']' if ':' in bound[0] else bound[0]}:{bound[1]}")
+    """Serve until ``stopped``; ``ready`` gets the address once it listens, by :func:`paretone.serving.listening`."""
+    async with listening(server.application(), host, port, GRACE_SECONDS) as (where, bound):
+        ready(f"http://{where}:{bound}")
         while not stopped():
             await asyncio.sleep(0.1)
-    finally:
-        await runner.cleanup()

@@ -197,8 +197,8 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     for job in (2, 3):
         here.recorder.finish(here.engine, commands.Synthesise(job, "Milk.", own, setting()))
         assert here.recorder.wait_for_kind(events.TakeReady, job).take.voice == own.id
-    (sent,) = (host.data / "remote" / "received").rglob("me.wav")
-    assert sent.read_bytes() == recording.read_bytes()
+    sent, linked = (host.data / "remote" / "received").rglob("me.wav")
+    assert sent.samefile(linked) and sent.read_bytes() == recording.read_bytes()
     here.engine.submit(commands.Synthesise(4, "Milk.", own_voice(tmp_path / "gone.wav", "x"), setting()))
     assert "could not be read" in here.recorder.end_of(4).sentence
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
@@ -354,7 +354,7 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
                 assert told(damaged, most=1)[1], "nor is it a greeting"
     asked = (
         *(("part", "made/../../engine.json"), ("part", "studies//etc/passwd"), ("send", "../engine.json")),
-        *(("has", f"{'a' * 64}/../../engine.json"), ("study", "../.."), ("together", "../engine")),
+        *(("send", f"{'a' * 64}/../../engine.json"), ("study", "../.."), ("together", "../engine")),
         *(("voices", "MegaTTS3\n../.."), ("no such question", "")),
     )
     escapes = [wire.message(wire.ASK, wire.Ask(*one), number) for number, one in enumerate(asked)]

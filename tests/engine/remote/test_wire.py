@@ -84,7 +84,8 @@ def made(hint: Any, draw: random.Random, depth: int = 0) -> Any:
         return {made(arguments[0], draw, depth): made(arguments[1], draw, depth) for _ in range(2)}
     if arguments:
         return made(draw.choice(arguments), draw, depth)
-    fitting = [one for one in wire.declared().values() if wire._is_a(one, hint)]
+    is_fitting = wire._fits_protocol if getattr(hint, "_is_protocol", False) else issubclass
+    fitting = [one for one in wire.declared().values() if hint is object or is_fitting(one, hint)]
     kind = draw.choice(sorted(fitting, key=lambda one: one.__qualname__))
     if kind in CHECKED:
         return CHECKED[kind]
