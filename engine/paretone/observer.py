@@ -101,12 +101,12 @@ class RemainingTime:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._started = self._last = 0.0
-        self._done = 0
+        self._done = 0.0
         self._updates = 0
         self._seconds = 0.0
         self._units = 0.0
 
-    def update(self, done: int, total: int) -> float | None:
+    def update(self, done: float, total: float) -> float | None:
         """Seconds left after ``done`` of ``total`` units, or ``None`` until they can be estimated."""
         now = self._clock()
         if self._updates == 0:

@@ -39,7 +39,7 @@ NOT_RUN = (
         "minutes to hours of takes, or their results; test_study.py reads all of these files",
     ),
     Rule(
-        r"^paretone (serve|load|judge replies/) ?",
+        r"^paretone (serve|load|judge replies/|study run servers) ?",
         "serves until it is stopped, or needs a server; test_speech_server.py does both",
         "speech-server*.md",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,35 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretone import files
-from paretone.audio.recording import read_recording
 from paretone.bench.report import table
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
 from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session
-from paretone.errors import SettingError
+from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
 from paretone.measure.machine import describe
 from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.reading import shown
 from paretone.serving import records, replies
-from paretone.serving.records import FORMS
+from paretone.serving.records import FORMS, Level, is_address
 from paretone.wording import listed
 
 if TYPE_CHECKING:
-    from paretone.serving.load import Level, Measured
+    from paretone.serving.load import Measured
     from paretone.setting.take import Take
 
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
-REQUESTS, WARM_UP = 20, 2
-_SHOWN = (
-    *("load", "requests", "failed", "first_audio_p50", "first_audio_p95", "latency_p50", "latency_p95"),
-    *("real_time_factor_p50", "underrun_seconds_0_ms", "underrun_seconds_300_ms"),
-    *("requests_per_second", "audio_seconds_per_second"),
-)
-_TITLES = {
+_COLUMNS = {name: name for name in ("load", "requests", "failed")} | {
     "first_audio_p50": "first audio p50 (s)",
     "first_audio_p95": "p95",
     "latency_p50": "latency p50 (s)",
@@ -95,14 +87,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="open loop: requests a second at random times (Poisson arrivals)",
     )
     group.add_argument(
-        "--requests", type=arguments.at_least(1), default=REQUESTS, help="requests at each load (default: %(default)s)"
+        "--requests", type=arguments.at_least(1), default=20, help="requests at each load (default: %(default)s)"
     )
     group.add_argument("--seconds", type=arguments.above_zero, help="seconds of requests at each load, instead")
     group.add_argument(
-        "--warm-up",
-        type=arguments.at_least(0),
-        default=WARM_UP,
-        help="uncounted requests before (default: %(default)s)",
+        "--warm-up", type=arguments.at_least(0), default=2, help="uncounted requests before (default: %(default)s)"
     )
     group = parser.add_argument_group("what becomes of it")
     group.add_argument("--keep", metavar="FOLDER", help="folder for every reply as a WAV file, and figures as JSON")
@@ -120,9 +109,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     require_serving()
-    from paretone.serving.load import Level, Load, Target, hash_of
+    from paretone.serving.load import Load, Target, hash_of
 
-    if not options.url.startswith(("http://", "https://")):
+    if not is_address(options.url):
         raise SettingError(f"{options.url!r} is no address; give one such as http://127.0.0.1:8880.")
     texts = (
         catalogue.harvard_sentences()[:20] if options.text_file is None else arguments.typed_lines(options.text_file)
@@ -135,12 +124,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     target = Target(options.url, options.model, options.voice, options.token, form, fields)
     levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
     levels = levels or [Level(clients=one) for one in (1, 2, 4)]
-    total = options.requests * len(levels)
-    finished = 0
+    each, finished = options.seconds or options.requests, 0.0
 
-    def progress(level: Level, done: int, wanted: int) -> None:
+    def progress(level: Level, done: float, wanted: float) -> None:
         session.terminal.remark = str(level)
-        session.terminal.progress(min(finished + done, total), total)
+        session.terminal.progress(finished + min(done, each), each * len(levels))
 
     session.terminal.begin()
     session.terminal.status(f"Measuring {target.endpoint}")
@@ -152,16 +140,22 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         seconds=options.seconds or 0.0,
         warm_up=options.warm_up,
         check=session.terminal.check,
-        progress=progress if not options.seconds else lambda level, done, wanted: None,
+        progress=progress,
     )
     found: list[Measured] = []
-    for one in load.run(levels):
-        found.append(one)
-        finished += options.requests
+    problem, code = "", 0
+    try:
+        for one in load.run(levels):
+            found.append(one)
+            finished += each
+    except (Cancelled, PlainError) as error:
+        if not found:
+            raise
+        problem, code = f"Stopped after {found[-1].level}. {error}".strip(), error.exit_code
     rows = [one.row() for one in found]
     said_in = replies.keep(keep, found) if keep is not None else {}
     takes = [one.takes(options.record, target, describe().line) for one in found] if options.record is not None else []
-    if options.judge:
+    if options.judge and not problem:
         _judge(options, found, rows, takes, session)
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
     if keep is not None:
@@ -182,7 +176,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     marks = records.marks(rows)
     for place, words in marks.items():
         rows[place]["marks"] = words
-    figures = [{_TITLES.get(name, name): row[name] for name in _SHOWN if name in row} for row in rows]
+    figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
     worst = max((one.client_seconds for one in found), default=0.0)
     said = [
         *table(figures),
@@ -196,18 +190,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
     ]
-    return Result(data, "\n".join(said))
+    return Result(data, "\n".join(said), problem, code)
 
 
 def _fields(options: argparse.Namespace) -> dict[str, object]:
     """Further fields of each request. Raises :class:`PlainError`."""
+    from paretone.serving.load import recorded
+
     found: dict[str, object] = {}
     if options.request is not None:
         found |= records.request_fields(options.request)
     if options.reference is not None:
-        recording = read_recording(options.reference)
-        sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
-        found["ref_audio"] = f"data:audio/wav;base64,{sound}"
+        found["ref_audio"] = recorded(options.reference)
     if options.transcript:
         found["ref_text"] = options.transcript
     for one in options.field:

@@ -22,9 +22,6 @@ from paretone.wording import counted
 
 NAME = "serve"
 SUMMARY = "Serve this machine's engine to a window elsewhere, or speech over HTTP."
-GRACE_MINUTES = 30
-WAITING = 16
-"""Requests that may wait for the one that speaks."""
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -38,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     engine.add_argument(
         "--grace",
         type=arguments.at_least(1),
-        default=GRACE_MINUTES,
+        default=30,
         metavar="MINUTES",
         help="end after this time without a window, once its jobs are finished (default: %(default)s)",
     )
@@ -49,14 +46,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--port",
-        type=arguments.at_least(0),
+        type=arguments.port,
         help="port; 0: a free one (default: 8880 for speech, a free one for an engine)",
     )
     group.add_argument("--token", default="", help="token that clients must send; needed beyond this machine")
     group.add_argument(
         "--waiting",
         type=arguments.at_least(0),
-        default=WAITING,
+        default=16,
         metavar="N",
         help="requests that may wait for the one that speaks; others get 429 (default: %(default)s)",
     )

@@ -82,7 +82,7 @@ class Terminal:
         self.remark = ""
         """Shown after the bar."""
 
-    def progress(self, done: int, total: int, left: float | None = None) -> None:
+    def progress(self, done: float, total: float, left: float | None = None) -> None:
         """Show ``done`` of ``total`` units of the job, and the seconds ``left``: its estimate, or by the pace."""
         self.check()
         estimate = self._remaining.update(done, total)

@@ -25,6 +25,7 @@ from paretone.session.commands import Command
 from paretone.session.events import Event, JobCancelled, JobFailed
 from paretone.studies import definition
 from paretone.studies.evaluation_sets import EvaluationSet
+from paretone.studies.servers import CLONED
 
 _MIRROR_SECONDS = 1.0
 
@@ -79,10 +80,6 @@ class Carrier:
 
     async def _send_parcel(self, job: int, parcel: Parcel) -> None:
         """Send the files that the host lacks, with progress and until the job is cancelled."""
-        if len(parcel.names) == 1:
-            for name, sent in parcel.names.items():
-                await self._send_file(sent, await asyncio.to_thread(parcel.paths[name].read_bytes))
-            return
         ask = wire.Ask("together", parcel.key, content=parcel.listing)
         lacking = set(await self._ask(ask))
         left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
@@ -92,16 +89,17 @@ class Carrier:
                 raise PlainError("Cancelled.")
             total, seconds = sum(sizes.values()), time.monotonic() - started
             estimate = seconds * (total - done) / done if done else None
-            self._tell(events.Progress(job, done, total, estimate, f"Sending files to {self._host}"))
+            if len(left) > 1:
+                self._tell(events.Progress(job, done, total, estimate, f"Sending files to {self._host}"))
             await self._send_file(sent, await asyncio.to_thread(path.read_bytes))
             done += sizes[sent]
-        await self._ask(ask)
+        if left:
+            await self._ask(ask)
 
     async def _send_file(self, name: str, content: bytes) -> None:
-        if await self._ask(wire.Ask("has", name)):
-            return
         for offset in range(0, len(content), CHUNK):
-            await self._ask(wire.Ask("send", name, offset, content[offset : offset + CHUNK]))
+            if await self._ask(wire.Ask("send", name, offset, content[offset : offset + CHUNK])):
+                return  # The host has it.
         await self._ask(wire.Ask("send", name, len(content)))
 
     async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
@@ -127,13 +125,22 @@ class Carrier:
         texts = values.get("sentences")
         if study is not None and isinstance(texts, str) and (file.parent / texts).is_file():
             values["sentences"] = list(dict.fromkeys(one.text for one in study.utterances))
-        given = values.get("voices")
-        for place, one in enumerate(given if isinstance(given, list) else []):
-            if isinstance(one, dict) and isinstance(one.get("audio"), str):
-                path = file.parent / one["audio"]
-                parcel = _recording(path)
-                await self._send_parcel(command.job, parcel)
-                given[place] = {**one, "audio": f"../{parcel.place(path.name)}"}
+
+        async def sent(given: Any) -> Any:
+            """A file's name in the study, or several, as the host has it once it is sent."""
+            if isinstance(given, list):
+                return [await sent(one) for one in given]
+            if not isinstance(given, str) or not given:
+                return given
+            parcel = _recording(path := file.parent / given)
+            await self._send_parcel(command.job, parcel)
+            return f"../{parcel.place(path.name)}"
+
+        for table, names in (("voices", ("audio",)), ("server", ("request", CLONED))):
+            rows = values.get(table)
+            for one in rows if isinstance(rows, list) else []:
+                if isinstance(one, dict):
+                    one |= {name: await sent(one[name]) for name in names if name in one}
         for one in ("folder", "vocoder"):
             place = values.get(one)
             if isinstance(place, str) and (known := on_host(place, self._data)).startswith(DATA):

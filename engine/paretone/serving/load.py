@@ -9,9 +9,11 @@ have a hash. Requests of the warm-up are not counted. Torch-free.
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import io
 import json
+import math
 import random
 import re
 import time
@@ -22,17 +24,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count, cycle
+from itertools import accumulate, cycle
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import numpy as np
 import soundfile
 
+from paretone import files
+from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
-from paretone.serving.records import FORMS, KEPT
+from paretone.serving.records import FORMS, KEPT, Level
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
@@ -45,6 +50,8 @@ PCM_RATE = 24_000
 """Of raw samples, in hertz, unless the answer says otherwise: OpenAI's."""
 _RTF = re.compile(r"(x-)?(rtf|real-?time-?factor)", re.IGNORECASE)
 """Headers with a real-time factor."""
+_ENCODED = (b"OggS", b"fLaC", b"ID3", b'{"')
+"""Beginnings of answers that are no samples, whatever their headers say."""
 LONGEST_SECONDS = 600.0
 """Of one request."""
 
@@ -75,19 +82,6 @@ class Target:
         if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
             seeded["extra_params"] = {**further, **seeded}
         return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
-
-
-@dataclass(frozen=True)
-class Level:
-    """A load: a number of ``clients`` in a closed loop, or a ``rate`` of requests a second in an open one."""
-
-    clients: int = 0
-    rate: float = 0.0
-
-    def __str__(self) -> str:
-        if self.rate:
-            return f"{self.rate:g} requests/s"
-        return "1 client" if self.clients == 1 else f"{self.clients} clients"
 
 
 @dataclass(frozen=True)
@@ -168,9 +162,8 @@ class Measured:
 
     def takes(self, title: str, target: Target, machine: str) -> list[Take]:
         """The first :data:`~paretone.serving.records.KEPT` answers of the server ``title`` as takes."""
-        load = {"rate": self.level.rate} if self.level.rate else {"clients": self.level.clients}
         asked = {name: value for name, value in target.body("", None).items() if isinstance(value, int | float | str)}
-        setting = Setting(f"server {title}", Values({**asked, **load, "url": target.url}))
+        setting = Setting(f"server {title}", Values({**asked, **self.level.option, "url": target.url}))
         voice, label = target.voice or "the server's own", f"{title}, {self.level}"
         return [
             one.take(replace(setting, seed=one.seed or 0), voice, machine, label=label) for one in self.answered[:KEPT]
@@ -199,9 +192,10 @@ class Measured:
             ("largest_gap", [one.largest_gap for one in good]),
         ):
             for share in PERCENTILES:
-                row[f"{name}_p{share}"], *interval = percentile(values, share)
-                row[f"{name}_p{share}_interval"] = interval
-        if reported := [one.reported for one in good if one.reported]:
+                row[f"{name}_p{share}"], *row[f"{name}_p{share}_interval"] = bootstrap(
+                    lambda drawn, share=share: np.percentile(drawn, share, axis=1), np.asarray(values), draws=1000
+                )
+        if reported := [one.reported for one in good if one.reported and math.isfinite(one.reported)]:
             row["reported_rtf"] = float(np.median(reported))
         for buffer in BUFFERS:
             found = [one.stalls(buffer) for one in good]
@@ -210,9 +204,11 @@ class Measured:
         return row
 
 
-def percentile(values: Sequence[float], share: int) -> tuple[float, float, float]:
-    """Percentile of ``values`` with the ends of its 95 % interval."""
-    return bootstrap(lambda drawn: np.percentile(drawn, share, axis=1), np.asarray(values, dtype=float), draws=1000)
+def recorded(path: str | Path) -> str:
+    """A recording as a field of a request carries it. Raises :class:`paretone.errors.AudioError`."""
+    recording = read_recording(path)
+    sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
+    return f"data:audio/wav;base64,{sound}"
 
 
 def hash_of(texts: Sequence[str]) -> str:
@@ -233,10 +229,10 @@ class Load:
         seconds: float = 0.0,
         warm_up: int = 2,
         check: Callable[[], None] = lambda: None,
-        progress: Callable[[Level, int, int], None] = lambda level, done, total: None,
+        progress: Callable[[Level, float, float], None] = lambda level, done, total: None,
     ) -> None:
         """``requests`` are counted at each load, or as many as begin within ``seconds``, if given. ``check`` may raise
-        to cancel; ``progress`` gets the answered requests of a load, and all of them."""
+        to cancel; ``progress`` gets the answered requests of a load, and all of them; or the seconds."""
         if not texts:
             raise SettingError("There is nothing to say; give at least one text.")
         self._target, self._texts, self._seeds = target, tuple(texts), tuple(seeds)
@@ -255,7 +251,7 @@ class Load:
         async with aiohttp.ClientSession(
             headers=headers, timeout=times, connector=aiohttp.TCPConnector(limit=0)
         ) as session:
-            await self._warm(session, level)
+            await self._warm(session)
             began, used = time.perf_counter(), time.process_time()
             answers = await self._watched(self._asked(session, level))
             seconds, used = time.perf_counter() - began, time.process_time() - used
@@ -271,38 +267,39 @@ class Load:
             return list(task.result())
         finally:
             task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
-    async def _warm(self, session: aiohttp.ClientSession, level: Level) -> None:
+    async def _warm(self, session: aiohttp.ClientSession) -> None:
         asked = [ask(session, self._target, self._texts[0], None, time.perf_counter()) for _ in range(self._warm_up)]
         found = [one() for one in await self._watched(asyncio.gather(*asked))]
         if found and all(one.failure for one in found):
             why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
             raise PlainError(f"{self._target.endpoint} does not speak: {why}.")
 
-    def _wanted(self) -> Iterator[tuple[str, int | None]]:
-        texts = cycle(self._texts)
-        for number in count():
-            yield next(texts), self._seeds[number // len(self._texts) % len(self._seeds)]
-
     async def _asked(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
-        wanted, answers, began, started = self._wanted(), list[_Answer](), time.perf_counter(), 0
+        wanted = ((text, seed) for seed in cycle(self._seeds) for text in self._texts)
+        answers, began, started = list[_Answer](), time.perf_counter(), 0
+
+        def another(due: float) -> bool:
+            """Whether a request begins when it is ``due``."""
+            nonlocal started
+            fits = due < began + self._seconds if self._seconds else started < self._requests
+            started += fits
+            return fits
 
         async def one(due: float) -> None:
-            nonlocal started
-            started += 1
             answers.append(await ask(session, self._target, *next(wanted), due))
-            self._progress(level, len(answers), self._requests)
+            passed = min(time.perf_counter() - began, self._seconds)
+            self._progress(level, passed or len(answers), self._seconds or self._requests)
 
         async def client() -> None:
-            while self._goes_on(started, began):
-                await one(time.perf_counter())
+            while another(due := time.perf_counter()):
+                await one(due)
 
-        if not level.rate:
-            await asyncio.gather(*(client() for _ in range(level.clients)))
-            return answers
-        arrivals, due, under_way = random.Random(0), began, list[asyncio.Task[None]]()
+        under_way = [asyncio.create_task(client()) for _ in range(level.clients)]
+        arrivals, due = random.Random(0), began
         try:
-            while self._goes_on(len(under_way), began, due):
+            while level.rate and another(due):
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
                 under_way.append(asyncio.create_task(one(due)))
                 due += arrivals.expovariate(level.rate)
@@ -311,12 +308,6 @@ class Load:
             for task in under_way:
                 task.cancel()
         return answers
-
-    def _goes_on(self, started: int, began: float, due: float | None = None) -> bool:
-        """Whether another request begins, now or when it is ``due``."""
-        if self._seconds:
-            return (time.perf_counter() if due is None else due) < began + self._seconds
-        return started < self._requests
 
 
 _Answer = Callable[[], Reply]
@@ -334,11 +325,12 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     try:
         async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
             if answer.status != 200:
-                return failed(f"HTTP {answer.status}", _message(await answer.text())[:300])
-            if answer.content_type.startswith("text/") or answer.content_type == "application/json":
-                return failed("no sound", f"The answer is {answer.content_type}, not audio: ask for no events.")
+                return failed(f"HTTP {answer.status}", await _message(answer))
+            if (kind := answer.content_type).startswith("text/") or kind.endswith("json"):
+                said = "ask for no events" if kind == "text/event-stream" else await _message(answer)
+                return failed("no sound", f"The answer is {kind}, not audio: {said.rstrip('.')}.")
             if answer.headers.get("X-Sample-Rate", "").isdecimal():
-                rate = int(answer.headers["X-Sample-Rate"])
+                rate = int(answer.headers["X-Sample-Rate"]) or PCM_RATE
             named = [value for name, value in answer.headers.items() if _RTF.fullmatch(name)]
             with suppress(IndexError, ValueError):
                 reported = float(named[0])
@@ -348,16 +340,17 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         return failed("timeout", f"No end within {LONGEST_SECONDS:g} s.")
     except aiohttp.ClientPayloadError as error:
         return failed("cut off", str(error))
-    except aiohttp.ClientError as error:
+    except (aiohttp.ClientError, ValueError) as error:  # Also a token that no header can hold.
         return failed("no connection", str(error).replace(" ssl:default", ""))
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
 
 
-def _message(body: str) -> str:
-    """The message of an error in OpenAI's form; otherwise the whole ``body``."""
+async def _message(answer: aiohttp.ClientResponse) -> str:
+    """The message of an error in OpenAI's form; otherwise the beginning of the answer."""
+    body = await answer.text(errors="replace")
     with suppress(ValueError, LookupError, TypeError):
-        return str(json.loads(body)["error"]["message"])
-    return body
+        body = str(json.loads(body)["error"]["message"])
+    return body[:300]
 
 
 def _reply(
@@ -372,25 +365,23 @@ def _reply(
     """The reply with its sound: arrivals count samples, without the header of a WAV file."""
     body = b"".join(piece for _, piece in pieces)
     header, width = 0, 2
-    if form == "wav":
-        try:
+    try:
+        if body.startswith(_ENCODED):
+            raise ValueError(f"The answer is no {form}: it begins with {body[:12]!r}.")
+        if form == "wav" or body[:4] == b"RIFF":  # Some servers send it whatever is asked for.
             header, rate, width = _wav_form(body)
-        except ValueError as error:
-            return Reply(text, seed, "no sound", str(error), seconds=seconds)
-    whole = (len(body) - header) // width
-    if whole <= 0:
-        return Reply(text, seed, "no sound", "The answer is empty.", seconds=seconds)
-    data = body[header : header + whole * width]
-    if width == 2:
-        samples = np.frombuffer(data, "<i2").astype(np.float32) / 32768
-    else:
-        samples = soundfile.read(io.BytesIO(body), dtype="float32", always_2d=True)[0].mean(axis=1)
-    arrivals, received = [], 0
-    for when, piece in pieces:
-        received += len(piece)
-        if received > header:
-            arrivals.append((when, (received - header) // width))
-    return Reply(text, seed, "", "", tuple(arrivals), seconds, samples, rate, reported)
+        whole = (len(body) - header) // width
+        if whole <= 0:
+            raise ValueError("The answer is empty.")
+        if width == 2:
+            samples = np.frombuffer(body, "<i2", whole, header).astype(np.float32) / 32768
+        else:
+            samples = soundfile.read(io.BytesIO(body), dtype="float32", always_2d=True)[0].mean(axis=1)
+    except (ValueError, soundfile.LibsndfileError) as error:
+        return Reply(text, seed, "no sound", str(error), seconds=seconds)
+    ends = zip((when for when, _ in pieces), accumulate(len(piece) for _, piece in pieces), strict=True)
+    arrivals = tuple((when, (received - header) // width) for when, received in ends if received > header)
+    return Reply(text, seed, "", "", arrivals, seconds, samples, rate, reported)
 
 
 def _wav_form(body: bytes) -> tuple[int, int, int]:

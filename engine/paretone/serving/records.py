@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from paretone import files
 from paretone.errors import PlainError, SettingError
@@ -30,6 +31,8 @@ FORMS = ("pcm", "wav")
 """Formats of audio that can be measured."""
 KEPT = 60
 """Replies to one load that are kept as takes."""
+MOST_LOAD = 1000
+"""Clients, or requests a second."""
 TYPICAL = 8
 """Clients with which servers are compared."""
 SATURATED = 0.95
@@ -41,6 +44,47 @@ FIGURES = {
     "largest_gap_seconds": "largest_gap_p50",
 }
 """Metrics of takes, and the columns that give them for a server."""
+
+
+def is_address(typed: str) -> bool:
+    """Whether ``typed`` is the address of a server, without anything after its path."""
+    try:
+        parts = urlsplit(typed)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname and parts.port != 0)
+            and not set(typed) & set("?# \t\n")
+        )
+    except ValueError:  # Its port is no number, or a bracket is missing.
+        return False
+
+
+@dataclass(frozen=True)
+class Level:
+    """A load: a number of ``clients`` in a closed loop, or a ``rate`` of requests a second in an open one."""
+
+    clients: int = 0
+    rate: float = 0.0
+
+    @classmethod
+    def of(cls, typed: str) -> Level:
+        """A typed load such as ``8`` or ``0.5/s``; anything else has neither clients nor a rate."""
+        rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", typed)
+        return cls(int(typed) if typed.isdecimal() else 0, float(rate[1]) if rate else 0.0)
+
+    @property
+    def option(self) -> dict[str, float]:
+        """As an option of a setting, by its name."""
+        return {"rate": self.rate} if self.rate else {"clients": self.clients}
+
+    @property
+    def is_possible(self) -> bool:
+        return 0 < max(self.clients, self.rate) <= MOST_LOAD
+
+    def __str__(self) -> str:
+        if self.rate:
+            return f"{self.rate:g} request{'s' * (self.rate != 1)}/s"
+        return f"{self.clients} client{'s' * (self.clients != 1)}"
 
 
 def request_fields(file: Path | str) -> dict[str, object]:
@@ -113,21 +157,17 @@ def write(record: ServerRecord, folder: Path | None = None) -> Path:
     """Keep ``record`` in ``folder``, by default the user's data; returns its file. Raises :class:`PlainError`."""
     path = (folder or data_folder() / FOLDER) / f"{record.key}.json"
     content = json.dumps({"version": VERSION} | asdict(record), ensure_ascii=False, indent=1)
-    try:
+    with files.explained(PlainError, f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(path, content.encode())
-    except OSError as error:
-        raise PlainError(f"{path} cannot be written: {files.reason(error)}.") from error
     return path
 
 
 def forget(record: ServerRecord, folder: Path) -> None:
     """Delete the file of ``record``. Raises :class:`PlainError`."""
     path = folder / f"{record.key}.json"
-    try:
+    with files.explained(PlainError, f"{path} cannot be deleted"):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise PlainError(f"{path} cannot be deleted: {files.reason(error)}.") from error
 
 
 def read(path: Path) -> ServerRecord:

@@ -446,7 +446,8 @@ class _Run:
         study, follower = self._study, self._follower
         if not self._servers:
             return True
-        asking, finished = Asking(study, follower), self._store.cells()
+        answered = lambda done: follower.advanced(self._asked + done, study.takes, None)  # noqa: E731
+        asking, finished = Asking(study, follower, answered), self._store.cells()
         for candidate in self._servers:
             if follower.pausing():
                 return False

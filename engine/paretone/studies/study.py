@@ -16,7 +16,7 @@ from typing import Any
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.fidelity import Sounded
 from paretone.models import catalogue
-from paretone.models.base import Utterance
+from paretone.models.base import Utterance, Voice
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take
@@ -36,6 +36,8 @@ class Candidate:
     setting: Setting
     origin: str
     name: str = ""
+    cloned: Voice | None = field(default=None, repr=False, compare=False)
+    """The recording that a server clones in place of the study's voices."""
 
     @cached_property
     def key(self) -> str:

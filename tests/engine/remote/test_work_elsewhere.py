@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
+from aiohttp import web
+
 from paretone.export.language import LanguageExport, export_language
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
@@ -31,6 +33,7 @@ from tests.engine.models.megatts3.small_release import write_folder, write_relea
 from tests.engine.recorder import Recorder, is_of
 from tests.engine.remote.elsewhere import Host, Window, window
 from tests.engine.remote.test_elsewhere import VOICE, setting
+from tests.engine.serving.answering import answering
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 from tests.parity.fixtures import golden_folder
@@ -194,6 +197,28 @@ def evaluation_set(folder: Path) -> Path:
     (folder / "en" / "meta.lst").write_text("\n".join(lines))
     (folder / "set.toml").write_text(SET)
     return folder / "set.toml"
+
+
+def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(do: Do, tmp_path: Path) -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(await request.json())
+        return web.Response(body=b"\1\0" * 24_000)
+
+    (tmp_path / "request.json").write_text('{"steps": 8}')
+    shutil.copy(VOICE.audio, tmp_path / "me.wav")
+    file = tmp_path / "served.toml"
+    with answering(answer) as address:
+        server = f'url = "{address}"\nrate = 50\nrequest = "request.json"\nref_audio = ["me.wav"]\n'
+        file.write_text(f'model = "f5-mini"\nsentences = ["Milk."]\n[[server]]\n{server}')
+        ended = do(lambda job: commands.RunStudy(job, str(file), str(tmp_path / "served")))
+    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+    assert asked and all(
+        one["steps"] == 8 and one["ref_audio"].startswith("data:audio/wav;base64,UklGR") for one in asked
+    )
+    with Store(tmp_path / "served", read_only=True) as store:
+        assert len(store.cells()) == 1 and not store.lost()
 
 
 def test_an_evaluation_set_is_sent_once_and_spoken_there(do: Do, here: Window, host: Host, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ import soundfile
 from openai import APIStatusError, OpenAI
 
 from paretone.paths import data_folder
-from paretone.serving.load import Level, Load, Target
-from paretone.serving.records import read_all
+from paretone.serving.load import Load, Target
+from paretone.serving.records import Level, read_all
 from paretone.setting.library import Library
 from tests.engine.command_line import Console
 
@@ -141,7 +141,7 @@ def test_a_wrong_request_is_told_what_is_wrong(address: str, body: bytes, status
 
 
 def test_without_the_token_nothing_is_spoken(address: str) -> None:
-    for token in ("", "another", TOKEN + "x"):
+    for token in ("", "another", TOKEN + "x", "\xff\xfe"):
         assert post(address, b'{"input": "Rice."}', token)[0] == 401
     with pytest.raises(APIStatusError, match="token is missing or wrong"):
         client(address, "another").models.list()
@@ -224,13 +224,17 @@ def test_a_study_asks_a_server_and_its_replies_are_takes(
     file = tmp_path / "served.toml"
     file.write_text(
         'sentences = ["Good morning.", "Rice."]\nmodel = "f5-mini"\nvoices = ["bella"]\njudges = ["words", "faults"]\n'
-        f'[[server]]\nname = "Mine"\nurl = "http://{address}"\nclients = [1, 3]\ntoken = true\n'
+        f'[[server]]\nname = "Mine"\nurl = "http://{address}"\nclients = 3\nrate = 4\ntoken = true\n'
         'vary = { response_format = ["pcm", "wav"] }\n'
     )
     assert "set the environment variable PARETONE_SERVER_TOKEN" in console.refusal("study", "run", file)
     monkeypatch.setenv("PARETONE_SERVER_TOKEN", TOKEN)
     said = console.out("study", "run", file)
-    assert "Mine, at 3 clients, response_format wav" in said and "8 takes were made" in said
+    assert (
+        "Mine, at 3 clients, response_format wav" in said
+        and "Mine, at 4 requests/s, " in said
+        and "8 takes were made" in said
+    )
     found = console.data("study", "status", file, "--json")
     assert [one["takes"] for one in found["settings"]] == [2] * 4 and not found["failures"]
     figures = found["settings"][0]["figures"]
@@ -261,5 +265,6 @@ def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
 
 
 def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) -> None:
+    assert "must be a port, from 0 to 65535" in console.refusal("serve", "--port", 70_000, code=2)
     assert "give a --token" in console.refusal("serve", "--speech-api", "--host", "0.0.0.0", code=2)
     assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)

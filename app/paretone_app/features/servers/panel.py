@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
-from paretone.serving.records import KEPT, ServerRecord, inverse, latency_over_load, marks
+from paretone.serving.records import KEPT, Level, ServerRecord, inverse, is_address, latency_over_load, marks
 from paretone_app.numbers import fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -47,8 +47,7 @@ class Wanted:
     model: str
     voice: str
     token: str
-    loads: tuple[tuple[int, float], ...]
-    """Clients, or requests a second; the other is 0."""
+    loads: tuple[Level, ...]
     requests: int
     seconds: float
     """Of requests at each load, in place of a number; 0: not given."""
@@ -135,10 +134,10 @@ class ServersPanel(QWidget):
     def wanted(self) -> Wanted:
         """Raises :class:`SettingError`."""
         url = self.url.text().strip()
-        if not re.match(r"https?://[^\s/]+", url):
+        if not is_address(url):
             raise SettingError(f"“{url}” is no address; type one such as http://127.0.0.1:8880.")
-        loads = tuple(map(_load, re.findall(r"[^\s,;]+", self.clients.text())))
-        if not loads or not all(0 < max(one) <= 1000 for one in loads):
+        loads = tuple(map(Level.of, re.findall(r"[^\s,;]+", self.clients.text())))
+        if not loads or not all(one.is_possible for one in loads):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
         if (reference := self.reference.text().strip()) and not Path(reference).is_file():
@@ -175,12 +174,6 @@ class ServersPanel(QWidget):
             self.canvas.show_figure(None if record is None else latency_over_load([record]))
         except SettingError:  # Open loops have no number of clients.
             self.canvas.show_figure(None)
-
-
-def _load(text: str) -> tuple[int, float]:
-    """Clients and requests a second of a typed load; 0 and 0 for anything else."""
-    rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", text)
-    return (int(text) if text.isdecimal() else 0, float(rate[1]) if rate else 0.0)
 
 
 def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import Cancelled, PlainError
+from paretone.errors import Cancelled, PlainError, told
 from paretone.extras import require_serving
 from paretone.measure.machine import describe
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.serving import records
-from paretone.serving.records import ServerRecord
+from paretone.serving.records import Level, ServerRecord
 from paretone.session.commands import JudgeReplies
 from paretone.session.events import Event, RepliesJudged
 from paretone.setting.take import Take
@@ -83,21 +83,21 @@ class ServersPresenter(Presenter):
 
     def _ask(self, wanted: Wanted) -> None:
         """In the worker."""
-        from paretone.serving.load import Level, Load, Target, hash_of
+        from paretone.serving.load import Load, Target, hash_of
 
         def check() -> None:
             if self._cancelled.is_set():
                 raise Cancelled
 
-        def progress(level: Level, done: int, total: int) -> None:
-            self._told.emit(f"{level}: {done}{'' if wanted.seconds else f' of {total}'} answered …")
+        def progress(level: Level, done: float, total: float) -> None:
+            self._told.emit(f"{level}: {done:.0f} of {total:.0f} {'s' if wanted.seconds else 'answered'} …")
 
         texts = catalogue.harvard_sentences()[:20]
         target = Target(wanted.url, wanted.model, wanted.voice, wanted.token)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         machine = describe().line
         self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
-        for found in load.run([Level(*one) for one in wanted.loads]):
+        for found in load.run(wanted.loads):
             self._told.emit((found.row(), found.takes(wanted.named, target, machine) if wanted.keeps else []))
 
     def _hear(self, told: object) -> None:
@@ -120,10 +120,8 @@ class ServersPresenter(Presenter):
         """Keep ``record`` in place of an earlier state of it."""
         self._records = tuple(record if one.key == record.key else one for one in self._records)
         built(self.servers).show_records(self._records)
-        try:
+        with told(self._notices.warn):
             records.write(record, self._folder)
-        except PlainError as error:
-            self._notices.warn(str(error))
 
     def _done(self, reference: str, found: BaseException | None) -> None:
         if self._worker is not None:

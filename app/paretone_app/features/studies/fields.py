@@ -306,8 +306,8 @@ class _ServerLine(_Entry):
         super().__init__("server")
         tip = "Measured next to the settings, with the study's sentences, seeds and judges"
         self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server", tip)
-        tip = "Clients at once, one load after another: 1 8"
-        self.clients = build.named(QLineEdit(f"{USUAL_CLIENTS}"), "Clients at once", tip)
+        tip = "One load after another: clients at once, 1 8, or requests a second at random times, 0.5/s"
+        self.loads = build.named(QLineEdit(f"{USUAL_CLIENTS}"), "Loads", tip)
         self.request = build.named(
             QLineEdit(placeholderText="speed = 1.0; steps = 8, 16"),
             "Fields of each request",
@@ -316,18 +316,23 @@ class _ServerLine(_Entry):
         self.token = build.named(
             QCheckBox("Needs a token"), tip=f"Taken from the environment variable {TOKEN}: studies are passed on"
         )
-        self.token.toggled.connect(self.changed)
-        for one in (self.url, self.clients, self.request):
+        tip = "Send the recording of each voice, as ref_audio and ref_text: for servers that clone"
+        self.clones = build.named(QCheckBox("Clones"), "Clones the voices", tip)
+        for box in (self.token, self.clones):
+            box.toggled.connect(self.changed)
+        for one in (self.url, self.loads, self.request):
             one.textChanged.connect(self.changed)
-        build.fill(HBoxLayout(self), ((self.url, 4), (self.clients, 1), (self.request, 4), self.token, self.remove))
+        boxes = self.token, self.clones, self.remove
+        build.fill(HBoxLayout(self), ((self.url, 4), (self.loads, 2), (self.request, 4), *boxes))
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        return self.url, self.clients, self.request, self.token, self.remove
+        return self.url, self.loads, self.request, self.token, self.clones, self.remove
 
     @property
     def filled_in(self) -> Server:
-        return Server(self.url.text(), self.clients.text(), self.request.text(), self.token.isChecked())
+        url, loads, request = (one.text() for one in (self.url, self.loads, self.request))
+        return Server(url, loads, request, self.token.isChecked(), self.clones.isChecked())
 
 
 class ServersEditor(_Entries):

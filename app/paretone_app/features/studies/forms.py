@@ -11,10 +11,11 @@ from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
-from paretone.serving.records import field_value
+from paretone.serving.records import Level, field_value
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
+from paretone.studies.servers import CLONED
 from paretone.studies.space import OFF, ON, USED
 from paretone.techniques import technique
 from paretone_app.features.registry import FEATURES
@@ -86,12 +87,14 @@ class Server:
     """A server to measure next to the settings, as typed."""
 
     url: str
-    clients: str
-    """One load after another: 1 8."""
+    loads: str
+    """One after another, clients at once or requests a second: 1 8 0.5/s."""
     fields: str
     """Of each request: ``speed = 1.0; num_inference_steps = 8, 16``, of which those with several values are varied."""
     token: bool
     """Whether it needs a token, which is not part of the study."""
+    clones: bool = False
+    """Whether the recording of each voice is sent."""
 
 
 @dataclass(frozen=True)
@@ -254,10 +257,15 @@ def _voice(voice: Voice) -> object:
 
 
 def _server(typed: Server) -> dict[str, object]:
+    loads = [(one, Level.of(one)) for one in re.findall(r"[^\s,;]+", typed.loads)]
+    if wrong := next((one for one, load in loads if not load.is_possible), ""):
+        raise StudyError(f"Loads are clients at once, 1 8, or requests a second, 0.5/s; not “{wrong}”.")
     made: dict[str, Any] = {
         "url": typed.url.strip(),
-        "clients": [int(one) if one.isdecimal() else one for one in re.findall(r"[^\s,;]+", typed.clients)],
+        "clients": [load.clients for _, load in loads if load.clients],
+        "rate": [load.rate for _, load in loads if load.rate],
         "token": typed.token,
+        CLONED: typed.clones,
         "fields": {},
         "vary": {},
     }

@@ -40,18 +40,22 @@ FORM = StudyForm(
 
 
 def test_servers_are_typed_with_their_loads_and_fields() -> None:
-    typed = Server(" http://127.0.0.1:8880 ", "1 8", "voice = mia; extra.steps = 8, 16", True)
+    typed = Server(" http://127.0.0.1:8880 ", "1 .5/s 8", "voice = mia; extra.steps = 8, 16", True, clones=True)
     form = replace(FORM, varied=(), servers=(typed,))
     made = definition(form)
     fields = {"voice": "mia"}, {"extra.steps": [8, 16]}
-    server = {"url": "http://127.0.0.1:8880", "clients": [1, 8], "token": True, "fields": fields[0], "vary": fields[1]}
-    assert made["server"] == [server]
-    assert parse(tomllib.loads(to_toml(made))).candidates[-1].name == "127.0.0.1:8880, at 8 clients, extra.steps 16"
+    server = {"url": "http://127.0.0.1:8880", "clients": [1, 8], "rate": [0.5], "token": True, "ref_audio": True}
+    assert made["server"] == [server | {"fields": fields[0], "vary": fields[1]}]
+    last = parse(tomllib.loads(to_toml(made))).candidates[-1]
+    assert (
+        last.name == "127.0.0.1:8880, at 0.5 requests/s, extra.steps 16" and last.setting.options["ref_audio"] is True
+    )
     assert len(parse(definition(replace(form, varied=VARIED))).candidates) > 4
     for wrong, words in (
         (replace(typed, fields="8, 16"), "typed as speed = 1.0; steps = 8, 16; not as “8, 16”"),
         (replace(typed, url="box"), "must be an address"),
-        (replace(typed, clients="many"), "whole numbers"),
+        (replace(typed, loads="8 many"), "or requests a second, 0.5/s; not “many”"),
+        (replace(typed, loads="8 0/s"), "not “0/s”"),
     ):
         with pytest.raises(StudyError, match=words):
             parse(definition(replace(form, servers=(wrong,))))
