@@ -45,7 +45,7 @@ class Local:
 class Host:
     """A real engine server in its own process."""
 
-    def __init__(self, data: Path, grace: float = 60.0, within: tuple[str, ...] = (), first: str = "") -> None:
+    def __init__(self, data: Path, grace: float = 600.0, within: tuple[str, ...] = (), first: str = "") -> None:
         """``within``: a command before it, such as one that enters a network namespace; ``first``: what it runs."""
         self.data = data
         command = [*within, sys.executable, "-c", first + SERVE, str(data), str(grace)]
