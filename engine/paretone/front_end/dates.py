@@ -9,7 +9,7 @@ from paretone.front_end.quantities import TAKES, day_of_month, number
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
-_MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS))})(?![a-z])"
+_MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS, *map(str.upper, MONTH_STARTS)))})(?![A-Za-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
 _DAY = r"0?[1-9]|[12]\d|3[01]"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
@@ -17,7 +17,7 @@ _ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|[CE]ES?T|AE[SD]T|BST|[I
 
 
 def _month_name(name: str) -> str:
-    return MONTH_STARTS.get(name[:4], MONTH_STARTS[name[:3]])
+    return MONTH_STARTS.get(name[:4].title(), MONTH_STARTS[name[:3].title()])
 
 
 def _year_of(text: str) -> str:
@@ -58,8 +58,8 @@ def _day_first(match: re.Match[str], around: Around) -> Said:
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
     """ "Sat" and "Sun" are words, too."""
     word = match[1] in ("Sat", "Sun") and not match[2]
-    word = word and not around.follows(r"[-–] ?|EOD |(?:on|by|until|this|next) ")
-    word = word and not around.precedes(r" \d\d?(?:[-–:]| ?[ap]m)|/[MTWF][a-z]{2,3}\b")
+    word = word and not around.follows(r"[-–] ?|\b(?:Fri|Sat)/|EOD |(?:on|by|until|this|next) ")
+    word = word and not around.precedes(r" \d\d?(?:[-–:]| ?[ap]m?\b)|/[MTWFS][a-z]{2,3}\b")
     return None if word or around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
 
 
@@ -93,6 +93,8 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
         return None
     if second and part and not half:
         return Said(_length(hour, minute, f"{second}.{part}"))
+    if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_CUE_OF_COOKING):
+        return Said(_length("", hour, ""))
     if second and "00" in (minute, second) and not half and not part and around.follows(_CUE_OF_DURATIONS):
         return Said(_length(hour, minute, second))
     whole = cardinal(int(hour)).replace(" ", "-")
@@ -115,10 +117,6 @@ def _with_half(words: str, half: str | None, zone: str | None) -> Said:
     return Said(words, " ".join(tail), ends=bool(half and half.endswith(".") and not zone))
 
 
-def _duration(match: re.Match[str], around: Around) -> str:
-    return _length(*match.groups())
-
-
 def _length(*parts: str | None) -> str:
     named = zip(((one or "").lstrip("0") for one in parts), ("hour", "minute", "second"), strict=True)
     return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in named if one)
@@ -137,9 +135,11 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
 
 
 FORMS["month"] = _month_name
+FORMS["year"] = _year_of
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open)) |\d{4} ?[-–] ?"
 _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
+_CUE_OF_COOKING = r"(?i:\b(?:steep|bake|cook|boil|simmer|microwave|fry|grill|rest|plank|hold)\b)(?: \w+){0,4} "
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
 # fmt: off
@@ -151,18 +151,23 @@ CLASSES = (
         f"{MONTHS[int(match[1]) - 1]} {year(int(match[2]))}")),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? ({_DAY})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
-    semiotic("date", rf"({_MONTH})\.?,? (\d{{4}})(?![\d%:])",
+    semiotic("date", rf"({_MONTH})\.?,? (?:'(?=\d\d\b))?(\d{{4}}|(?<=')\d\d)(?![\d%:])",
         say="{1:month} {2:year}", quantity=True),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_DAY})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
+    semiotic("date", rf"({_MONTH})(?![\w.'])", say="{1:month}",
+        after=r"\b(?:in|since|by|until|till|from|last|next|early|late|mid|this) |mid-"),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
     semiotic("date", r"\b(mon|tues?|wed|thur?s?|fri)\b", say=lambda match, around: WEEKDAYS[match[1].capitalize()],
         after=r"(?i:\b(?:by|on|til|until|till|this|next|last|every|due)) "),
+    semiotic("time", r"(7(?=/6)|8(?=/7)|9(?=/8)|10(?=/9))/(\d)c\b", say="{1:cardinal} {2:cardinal} central"),
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", quantity=True, say=lambda match, around: Said(
         (year if len(match[1]) == 4 else cardinal)(int(match[1])), ".".join(match[2].replace(".", "")) + ".")),
+    semiotic("date", r"(?:AD|A\.D\.) (\d{1,4})(?:[-–](\d{1,4}))?(?![\d,])", quantity=True, say=lambda match, around: (
+        f"A.D. {year(int(match[1]))}" + (f" to {year(int(match[2]))}" if match[2] else ""))),
     semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
@@ -185,7 +190,15 @@ CLASSES = (
     semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),
     semiotic("time", r"(\d\d?)([ap])(?:(?=[-–]\d\d?(?::\d\d)?[ap]\b)|(?<=[-–]\d[ap])\b|(?<=[-–]\d\d[ap])\b)",
         quantity=True, say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None)),
-    semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b", say=_duration),
-    semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b", say=_duration),
+    semiotic("time", r"(1[0-2]|\d)([ap])\b", quantity=True,
+        say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None),
+        after=rf"(?i:\b(?:at|by|til|till|until|from)) |@ ?|\b{_WEEKDAY}s?[.,]* "),
+    semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b",
+        say=lambda match, around: _length(*match.groups())),
+    semiotic("time", r"\bT-(\d+)(?= (?:min|sec|hour|hr|day|week)[a-z]*\b)", say="T minus {1:cardinal}"),
+    semiotic("time", r"(\d+) ?d(?:ays?)?,? (\d\d?) ?h(?:rs?)?(?:,? (\d\d?) ?m(?:in)?)?\b", say=lambda match, around: (
+        f"{number(match[1])} day{'' if match[1] == '1' else 's'} {_length(match[2], match[3], None)}")),
+    semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b",
+        say=lambda match, around: _length(*match.groups())),
 )
 # fmt: on

@@ -13,19 +13,26 @@ _ATTRIBUTES = r"(?:\s+[\w:.-]+\s*(?:=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))
 _COMMENT = re.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml.*?\?>|<!\[CDATA\[|\]\]>", re.DOTALL)
 _UNREAD = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_ATTRIBUTES}\s*/?>", re.IGNORECASE)
-_ELEMENT = re.compile(r"</?[A-Za-z][\w:-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))*\s*/?>")
+_ELEMENT = re.compile(
+    r"<([A-Za-z][\w-]{2,})>|</?[A-Za-z][\w:-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))*\s*/?>"
+)
+_EMPTY = {"img", "wbr", "input", "meta", "link", "source", "embed", "area", "base", "col", "track", "break", "mark"}
 _RAISED = re.compile(r"<(?:sup|sub)>(?=\w)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)?[^\s<>@]+(?:@|\.)[^\s<>]+)>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]+)(?:\s+\"[^\"]*\")?\)")
+_FOOTNOTE = re.compile(r"\[\^\w{1,9}\]:?|(?<=[.,;:!?\"”])(?:\[\d{1,3}(?:[,–-] ?\d{1,3})*\])+")
 _STRONG = re.compile(r"(\*{1,3}|~~|==|`+)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?!\w)")
+_PRODUCT = re.compile(r"[\d\W]+")  # "2 * 3 * 4", which marks nothing.
 _LOW = re.compile(r"(?<![\w/])(_{1,3})(?=\S)([^\n_]{1,400}?)(?<=\S)\1(?!\w)")
 _QUOTED = re.compile(r"^(?:[ \t]*>)+[ \t]?(?!=|\d)|^(?:[ \t]*>)+[ \t]+", re.MULTILINE)
+_UNSEEN = re.compile(r"\x1b\[[\d;]*[A-Za-z]|(?<=[ \t]{8})[ \t]+")
+"""Colors of a terminal, and blanks after as many as any indentation has."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*(?:[-*_=][ \t]*){2,}$|^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•·‣▪◦–][ \t]+)(?:\[[ xX]?\][ \t]*)?", re.MULTILINE)
-_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z]|[ivx]{2,5})[.)][ \t]+(?=\S)", re.MULTILINE)
+_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z]|[ivx]{2,5}|[IVX]{2,5})[.)][ \t]+(?=\S)", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
 WIDTH = 40
 """Characters of a line from which its end may be the page's."""
@@ -37,10 +44,12 @@ def plain_lines(text: str) -> str:
     """``text`` without markup, in one line: each sentence that a line or a paragraph ends is followed by
     :data:`END`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace(END, " ")
+    text = _UNSEEN.sub("", text)
     if "<" in text:
         text = _UNREAD.sub(" ", _COMMENT.sub(" ", text))
         text = _RAISED.sub(" ", _AUTOLINK.sub(r" \1 ", text))
-        text = _ELEMENT.sub("", _BLOCK.sub("\n\n", text))
+        tags = _EMPTY.union(re.findall(r"</([\w:-]+)", text))  # Other names are words: "press <Enter>".
+        text = _ELEMENT.sub(lambda one: one[1] if one[1] and one[1] not in tags else "", _BLOCK.sub("\n\n", text))
     if "&" in text:
         text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _QUOTED.sub("", text)
@@ -48,21 +57,17 @@ def plain_lines(text: str) -> str:
     text = _RULE.sub("\n", text)
     text = _HEADING.sub(r"\n\1\n\n", text)
     text = _ROW.sub(lambda match: ", ".join(cell.strip() for cell in match[1].split("|") if cell.strip()) + "\n", text)
-    text = _LINK.sub(r"\1", text)
+    text = _FOOTNOTE.sub("", _LINK.sub(r"\1", text))
     for _ in range(2):
-        text = _LOW.sub(r"\2", _STRONG.sub(_unmarked, text))
+        text = _STRONG.sub(lambda one: one[0 if one[1] == "*" and _PRODUCT.fullmatch(one[2]) else 2], text)
+        text = _LOW.sub(r"\2", text)
     listed = _BULLET.search(text) is not None and "\n" in text.strip()
     text = _BULLET.sub("\n" if listed else "", text)
     several = len(_NUMBERED.findall(text)) > 1 or (_NUMBERED.match(text) and "\n" in text)
-    romans = re.search(r"^[ \t]*ii[.)]", text, re.MULTILINE) is not None
+    romans = re.search(r"^[ \t]*(?:ii|II)[.)]", text, re.MULTILINE) is not None
     label = (lambda said: str(roman(said.upper()) or said)) if romans else str.upper
     text = _NUMBERED.sub(lambda match: f"\n{label(match[2])}, ", text) if several else text
     return _lines(text)
-
-
-def _unmarked(match: re.Match[str]) -> str:
-    """Marks around a word, unless they are operators: "2 * 3 * 4", "a == b"."""
-    return match[0] if match[1] == "*" and re.fullmatch(r"[\d\W]+", match[2]) else match[2]
 
 
 def _lines(text: str) -> str:

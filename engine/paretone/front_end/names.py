@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs, plural, roman, short, year
-from paretone.front_end.quantities import number
+from paretone.front_end.quantities import SPANS, number
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     BEFORE_SMALL,
@@ -15,24 +15,27 @@ from paretone.front_end.written_forms import (
     DIRECTIONS,
     ELEMENTS,
     ENDINGS,
+    MADE,
     MONTH_STARTS,
     PROVINCES,
     ROADS,
     SCRIPTURE,
     SIGNS,
     SLANG,
-    STARTERS,
     STATES,
     STATES_IN_SHORT,
     STREETS,
     TITLES,
     UNITS,
     WEEKDAYS,
+    begins_sentence,
 )
 
 
 def _identifier(match: re.Match[str], around: Around) -> Said | None:
     text = match[0]
+    if text[0] == "x" and around.precedes(f" {SPANS}"):
+        return None
     if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdecimal, text)):
         return None
     many = text.endswith("s") and text[-2].isdecimal() and text[0].isupper()
@@ -84,31 +87,37 @@ def _version(match: re.Match[str], around: Around) -> str | None:
 _SOFTWARE = (
     r"\b(?i:version|release|python|ios|ipados|macos|android|windows|java|node|node\.js|ubuntu|debian|linux|kernel|php|"
     r"ruby|rust|go|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
-    r"v|update) (?:[≥≤<>]=? ?)?"
+    r"v|update) (?:(?:to|from) )?(?:[≥≤<>]=? ?)?"
 )
+_COMMANDS = r"\b(?:ls|rm|cp|mv|ps|tar|df|du|grep|docker|run|exec|git|sed|ssh|pip|kill|sort) "
 _RELEASES = {"rc": "R.C.", "pre": "prerelease"}
 
 
 _REGNAL_NAMES = frozenset(
     "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
-    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
+    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Ramses Richard Robert William Wilhelm Darius Xerxes Ivan "
+    "Ferdinand Otto Ptolemy Gustav Leopold".split()
 )
 """After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
-ABBREVIATED_NAMES = {short: TITLES[short] for short in ("Mk", "Vol", "Ch")}
 _DIVISIONS = frozenset(
     "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
-    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Category Legion Legio".split()
+    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Artemis Voyager Viking Category "
+    "Legion Legio".split()
 )
 """Words before a Roman numeral that may be one letter, or of the letters L to M."""
+_LONG = ("Chapter", "Canto", "Psalm", "Bowl")  # There are fifty: in "Appendix C", C is a letter.
+_COURSES = frozenset("Algebra Calculus Calc Physics Chemistry Biology Statistics Spanish French German Latin".split())
 
 
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
     name, text, letter, dash, last = match.groups()
-    name, value = ABBREVIATED_NAMES.get(name, name), roman(text.upper())
+    name, value = TITLES[name] if name in ("Mk", "Vol", "Ch") else name, roman(text.upper())
     if value is None or (f"{name}{text}".islower() and len(text) < 2):
         return None
-    if name.removesuffix("s").capitalize() in _DIVISIONS:
-        if text == "I" and ((name.islower() and around.precedes(" [a-z]")) or around.precedes("'")):
+    division = name if name in _DIVISIONS else name.removesuffix("s").capitalize()
+    if division in _DIVISIONS or (name in _COURSES and not letter):
+        word = r"'| [a-z]" if name.islower() or name in _COURSES else "'"
+        if (text == "I" and around.precedes(word)) or (text in ("C", "D", "L", "M") and division not in _LONG):
             return None
         end = roman((last or "").upper())
         return (
@@ -118,9 +127,9 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
         )
     if letter or not text.isupper() or not name[0].isupper():
         return None
-    if value < 6 and len(text) > 1 and around.follows(r"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?) "):
+    if 1 < value < 6 and around.follows(_GIVEN_NAMES):
         return f"{name} the {ordinal(value)}"
-    if name in _REGNAL_NAMES:
+    if name in _REGNAL_NAMES or (name.title() in _REGNAL_NAMES and len(text) > 1) or around.follows(_RULERS):
         ended = around.precedes(
             r" (?:was|is|are|were|has|had|of|and|ruled|reigned|became|died|came|ordered|in|by|to|who|with|did)\b|"
             r" ?[,.;:!?'()]|$"
@@ -133,11 +142,19 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 
 
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
-_BEFORE_NUMERALS = r"\b(?:ch|vol|no|sec|art|pt|bk|act|p|pp|fig|sc|Sc|Mk|Ch|Vol|No|Sec|Art|Pt|Bk|Act|Fig)\. "
+_GIVEN_NAMES = rf"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?|{one_of(_REGNAL_NAMES)}) "
+_RULERS = r"\b(?:King|Queen|Tsar|Czar|Kaiser|Emperor|Empress|Pope|Sultan|Pharaoh) "
+_BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll)\. "
+_SERIES = r"\b[A-Z]?[a-z]+s (?:[IVX]+, )*[IVX]+,? (?:and|or|&|to|through) "
+
+
+def _numerals_between(match: re.Match[str], around: Around) -> str | None:
+    first, last = (roman(one.upper()) for one in match.groups())
+    return f"{cardinal(first)} to {cardinal(last)}" if first and last and first < last else None
 
 
 def _roman_alone(match: re.Match[str], around: Around) -> str | None:
-    value, counted = roman(match[1].upper()), around.follows(_BEFORE_NUMERALS)
+    value, counted = roman(match[1].upper()), around.follows(f"{_BEFORE_NUMERALS}|{_SERIES}")
     word = len(match[1]) < 2 and around.precedes(" (?!is|was|of|and|in)[a-z]")
     if value is None or word or ((len(match[1]) < 2 or match[1].islower()) and not counted):
         return None
@@ -178,7 +195,7 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
         return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
         groups = [len(one) for one in re.findall(r"\d+", text)]
-        if groups not in ([4, 4, 4, 4], [3, 2, 4], [4, 6, 5]):
+        if groups not in ([4, 4, 4, 4], [3, 2, 4], [4, 6, 5], [4, 3, 3]):
             return None
     if count < 7 and not around.follows(_CUE_OF_TELEPHONES):
         return None
@@ -201,7 +218,7 @@ def _street(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _state(match: re.Match[str], around: Around) -> str | None:
-    if not around.follows(r"[A-Z][a-z]+") or match[1] not in STATES:
+    if not around.follows(r"[A-Z][a-z]+ ?") or match[1] not in STATES:
         return None
     code, more = match[2], match[3]
     said = f", {STATES[match[1]]}"
@@ -212,8 +229,8 @@ def _saint(match: re.Match[str], around: Around) -> Said:
     """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
     following = re.match(r" ([A-Z][\w']*)(?!\.)", around.after)
     if match[1] == "Dr" and following:
-        return Said("Doctor") if following[1] not in STARTERS else Said("Drive", ends=True)
-    named = around.follows(r"(?:\b[A-Z][a-z]+|\d(?:st|nd|rd|th)) ") and not around.follows(
+        return Said("Drive", ends=True) if begins_sentence(following[1]) else Said("Doctor")
+    named = around.follows(r"(?:\b[A-Z][a-z]*|\bJr\.|\d(?:st|nd|rd|th)) ") and not around.follows(
         r"\b(?:The|And|With|In|Of|Old) "
     )
     if (named and not around.precedes(r" [A-Z][a-z]+ (?:and [A-Z]|[A-Z])")) or not around.precedes(r" [A-Z]"):
@@ -266,7 +283,9 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
         return f"dash {match[2][0].upper()} {number(match[2][1:])}"
     if len(match[1]) == 1:
         mark = "minus" if around.follows(r"\b(?:else|return|to|by|of|is) |[=<>(,] ?") else "dash"
-        return f"{mark} {match[2].upper()}" if len(match[2]) == 1 else None
+        if len(match[2]) > 1 and not (re.fullmatch("[b-df-hj-np-tv-xz]{2,4}", match[2]) or around.follows(_COMMANDS)):
+            return None
+        return f"{mark} {'.'.join(match[2].upper())}{'.' * (len(match[2]) > 1)}"
     return f"dash dash {match[2].replace('-', ' ')}"
 
 
@@ -274,7 +293,7 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
     words = SLANG.get(text) or SLANG.get(text.lower())
-    if words is None or not (text in SLANG or text[1:].islower() or text.isupper()):
+    if words is None or not (text in SLANG or text[1:].islower() or (text.isupper() and len(text) > 2)):
         return None
     return words[0].upper() + words[1:] if text.istitle() and words[0].islower() else words
 
@@ -305,17 +324,19 @@ _IN_MENUS = (
     r"(?:^|[.:;(] )(?=(?:File|Edit|View|Insert|Format|Tools|Settings|Options|Help|Window|Home|Menu|Preferences)\b))"
     r"[^.!?<>]+(?:>[^.!?<>]+)*"
 )
-_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b)"
+_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b|(?:[A-Za-z]/)+[A-Za-z]\b)"
 TYPED = (
-    semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", say=_electronic),
+    semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
     semiotic("electronic",
-        rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:{_TOP})\b(?![@\w])(?:/[\w./~?=&%#-]*\w)?",
+        rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:(?:{_TOP})\b(?![@\w])|(?:ly|be|gg|so|sh|xyz)(?=/\w))",
+        r"(?:/[\w./~?=&%#-]*\w)?",
         say=_electronic),
     semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
     semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
+        rf"[\w.-]+/[\w-]+\.(?:{_FILES})\b(?:#[\w-]+)?|",
         rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}}))", say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
-    semiotic("electronic", r"([#@])(?![A-Z]+\d)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
+    semiotic("electronic", r"([#@])(?![A-Z]+\d|s\b)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
     semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})", say="slash"),
     semiotic("electronic", r">(?= [A-Z]| \w+[_.]\w)", say=",", after=_IN_MENUS),
     semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
@@ -323,22 +344,24 @@ TYPED = (
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
     semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
-    semiotic("abbreviation", r"\b(?:ps\b|PS\b|P\.S\.(?!\w))", say="P.S."),
+    semiotic("abbreviation", r"\b(?:ps\b|PS\b|(P\.)?P\.S\.(?!\w))", say="{1}P.S."),
     semiotic("abbreviation", r"\b[Cc]c(?=:)", say="C.C."),
+    semiotic("abbreviation", r"\bc/o(?= (?!(?:the|my|his|her|our|an?)\b)(?:[a-z]|[A-Z]{2,}\b))", say="complaining of"),
     semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
 )
-_GRADED = "average|student|grade|on |in |for |and |or "
-_THREADED = "UNC|UNF|bolts?|screws?|threads?|taps?|nuts?"
+_LABELS = r"\b(?:Table|Figure|Fig\.|Room|Rm\.|Eq\.|Exhibit|Example|Problem) "
+_GRADED = "average|blood|student|grade|on |in |for |and |or "
+_THREADED = r"(?:UNC|UNF|bolts?|screws?|taps?|nuts?)\b"
 _SCHOOL_DAY = "Th|Tu|Sa|Su|[MTWF]"
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 _DIRECTION = "([NSEW]|N[EW]|S[EW])"
 NAMES = (
     semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)|",
-        r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?:[ -]\d{2,6}){3,5}(?!\d)|\d(?:-\d{2,6}){2,4}(?!\d)|",
-        r"\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
+        r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?: \(0\)\d)?(?:[ -]\d{2,6}){3,5}(?!\d)|",
+        r"\d(?:-\d{2,6}){2,4}(?!\d)|\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
     semiotic("identifier", rf"(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})\.? (\d{{1,3}})",
         r"(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])", say=_scripture),
@@ -346,41 +369,49 @@ NAMES = (
         r"(?::((?:19|20)\d\d))?\b", say=_standard),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
     semiotic("score", r"(\d{1,3})–(\d{1,3})–(\d{1,3})(?![\d–])", say="{1:number} to {2:number} to {3:number}"),
-    semiotic("telephone", r"(1-)?(\d{3})-([A-Z]{4,})\b", say=lambda match, around: ("one, " if match[1] else "")
-        + (pairs if match[2].endswith("00") else digits)(match[2]) + f", {match[3].lower()}"),
+    semiotic("telephone", r"(1-)?(\d{3})-((?:[A-Z]{3}-)?[A-Z]{4,})\b", say=lambda match, around: (
+        f"{'one, ' if match[1] else ''}{(pairs if match[2][1:] == '00' else digits)(match[2])}, {match[3].lower()}")),
     semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",
         r"(?![\d])", say=_version),
-    semiotic("version", r"\b[vV](\d+)\b", say="version {1:number}"),
+    semiotic("version", r"\bv(\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
     semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
     semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}"),
     semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
+    semiotic("address", r"(\d{1,3})([NSEW])\b", after=ROADS, say=lambda match, around: (
+        f"{pairs(match[1])} {DIRECTIONS[match[2]]}")),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
-    semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3})\b", say=_identifier),
+    semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b", say=_identifier),
     semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b|",
-        r"\b0[xXbo][\da-fA-F]+\b", say="{0:each}"),
+        r"\b0[xXbo][\da-fA-F]+\b|\b(?:[\dA-Fa-f]{2}:){5}[\dA-Fa-f]{2}\b|",
+        r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{12,}\b", say="{0:each}"),
+    semiotic("identifier", r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=lambda match, around: " ".join(
+        number(one) if one[0].isdecimal() else FORMS["letters"](one) if one.isupper() and len(one) < 4 else one
+        for one in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]))),
     semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
+    semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_LABELS),
     semiotic("identifier", r"\b(\d+)-(\d{2,})(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
     semiotic("identifier", r"(\d{3})[ -](\d{3})(?![- ]?\d)", say="{1:digits}, {2:digits}",
         after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
-    semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:cardinal}"),
-    semiotic("score", r"50-50\b", say="fifty fifty"),
+    semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:pairs}"),
+    semiotic("score", r"(50-50|24-7)\b", say={"50-50": "fifty fifty", "24-7": "twenty four seven"}),
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=lambda match, around: (
         f"{match[0][0]} to {match[0][2]}" if match[0][0] < match[0][2] else None)),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
         f"{DAYS[match[1]]} to {DAYS[match[2]]}" if match[1] else DAYS["Su"])),
     semiotic("date", rf"\b(?=(?:{_SCHOOL_DAY})/?(?:{_SCHOOL_DAY}))(?:M/?)?(?:Tu?(?!h)/?)?(?:W/?)?(?:Th/?)?(?:F/?)?",
         r"(?:Sa/?)?(?:Su/?)?(?<!/)(?= \d\d?(?:[:–-]| ?[ap]\.?m))|",
-        rf"\b(?:{_SCHOOL_DAY})(?= \d\d?(?::\d\d)?[-–]\d\d?(?::\d\d)? ?[ap]\.?m)", say=lambda match, around: (
+        rf"\b(?:M/W/F|Tu?/Th)\b|\b(?:{_SCHOOL_DAY})(?= \d\d?(?::\d\d)?[-–]\d\d?(?::\d\d)? ?[ap]\.?m)",
+        say=lambda match, around: (
         ", ".join(DAYS.get(one, "Tuesday") for one in re.findall(_SCHOOL_DAY, match[0])))),
     semiotic("range", r"\b([A-Z]{3})[-–]([A-Z]{3})\b", say="{1} to {2}",
         after=r"(?:\b(?:[Ff]lights?|fly|flying|flew)\b|[A-Z]{2} ?\d{2,4})[^.!?]{0,20}"),
     semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+(?:\.\d+)?)(?!\w)", say="M {1:cardinal} by {2:number}"),
-    semiotic("identifier", rf"(?:(\d/\d{{1,2}})\"?|(?<=#)(\d\d?))-(\d\d)(?= (?:{_THREADED})\b)",
+    semiotic("identifier", rf"(?:(\d/\d{{1,2}})\"?|((?<=#)\d\d?|\d\d?(?=-\d\d \w+[^s]\b)))-(\d\d)(?= {_THREADED})",
         say=lambda match, around: f"{number(match[1] or match[2])}{' inch' if match[1] else ''} {number(match[3])}"),
     semiotic("identifier", r"\bf/(\d\d?(?:\.\d)?)(?![\d/])", say="F {1:number}"),
     semiotic("identifier", r"\b((?:Sp|Fi|Pa|PaC|EtC|V)O)2\b", say="{1:letters} two"),
@@ -395,24 +426,27 @@ NAMES = (
         "Civ": "Federal Rule of Civil Procedure", "Crim": "Federal Rule of Criminal Procedure",
         "App": "Federal Rule of Appellate Procedure", "Evid": "Federal Rule of Evidence"}),
     semiotic("score", r"(\d{1,3})/(\d{1,3})/(\d{1,3})(?![/\d])", say="{1:number}, {2:number}, {3:number}"),
-    semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|X{1,4}L)\b", say=_sizes_between),
-    semiotic("range", r"\b(\d{1,3})([a-h])[-–](?:\1)?([a-h])\b(?!['-])", say="{1:cardinal} {2:upper} to {3:upper}"),
+    semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|[2-6]?X{1,4}L)\b", say=_sizes_between),
+    semiotic("range", r"\b([A-Z])(\d{1,3})[-–]\1(\d{1,3})\b", say="{1} {2:cardinal} to {1} {3:cardinal}"),
+    semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
+        say="{1} {2:cardinal} {3:upper} to {4:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
     semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)(?:[-–]\(([a-z])\))?", say=lambda match, around: (
         f"{pairs(match[1])} {FORMS['each'](match[2])}" + (f" to {match[3].upper()}" if match[3] else ""))),
-    semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=lambda match, around: (
-        " to ".join(cardinal(roman(one.upper()) or 0) for one in match.groups()))),
+    semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
+    semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
     semiotic("identifier", rf"\b((?:(?:{one_of(ELEMENTS)})\d{{0,2}}){{2,}})()()(?<=[a-zA-Z]\d)(?!\w)", say=_ion),
     semiotic("score", r":(?=(?:[A-Z][a-z]?\d*){2})", say=" to", after=r"[A-Z][a-z]?\d{1,2}"),
-    semiotic("identifier", r"(?<=\b[A-FO])-(?!\w|-)",
+    semiotic("identifier", r"(?:(?<=\b[A-FO])|(?<=\bAB))-(?!\w|-)",
         say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
-    semiotic("roman", r"\b([A-Za-z]+) ([IVXLCDM]+|[ivx]+)((?<=[IVX])[a-c])?(?:([-–])([IVXLCDM]+))?\b",
-        r"(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
+    semiotic("roman", r"\b([A-Za-z]+) ([IVX]+(?=[A-C]\b)|[IVXLCDM]+|[ivx]+)((?<=[IVX])[a-cA-C])?",
+        r"(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
     semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
+    semiotic("address", r"(?<=[a-z] )\b([A-Z]{2}) (\d{5})(?:-(\d{4}))?(?!\d)", say=_state),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
@@ -424,52 +458,72 @@ NAMES = (
     semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
         after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
+    semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]|\d+(?:st|nd|rd|th)))", say=DIRECTIONS),
+    semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
+    semiotic("address", r"\b([NS])\.([EW])\.", after=rf"\b{_STREET}\.? ", ends=True, say=lambda match, around: (
+        Said(DIRECTIONS[match[1] + match[2]], ends=True))),
     semiotic("address", r"\b([NSEW])(N[EW]|S[EW])\b", say=lambda match, around: (
         f"{DIRECTIONS[match[1]]} {DIRECTIONS[match[2]]}".lower() if match[1] in match[2] else None)),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
-        rf"\b(?:{_STREET})\.? |(?i:\bwinds?) (?:from the |out of the )?"),
+        rf"\b(?:{_STREET})\.? |(?i:\bwinds?):? (?:from the |out of the )?"),
 )
 SIGNS_AND_ABBREVIATIONS = (
+    semiotic("abbreviation", r"\b([Rr])ev\.(?= ?(?:\d|[A-Z]\b(?![.'])))", say="{1}evision"),
+    semiotic("abbreviation", r"\b(Cat|Rt)\.(?= ?\d)", say={"Cat": "Category", "Rt": "Route"}),
     semiotic("abbreviation", r"\bbtw\.(?= [a-z\d])", say="between"),
+    semiotic("electronic", r"\*(?=\.[a-z])", say="star "),
     semiotic("electronic", r"\*(?=\d\d+\b)", say="star ", after=r"(?i:\b(?:dial|call|press|enter)) "),
     semiotic("abbreviation", r"\b[Aa]dm\.(?= [a-z$£€]|:)", say="Admission"),
     semiotic("abbreviation", r"\bmin\.(?!\w)", say="minute", after=r"\d(?:st|nd|rd|th) ", ends=True),
     semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)|",
         r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
+    semiotic("abbreviation", rf"\b({one_of(MADE)})\.(?= by\b)", say=MADE),
+    semiotic("abbreviation", r"\bdef\.|\bd\.(?= [A-Z][\w' ]+,? \d+-\d)", say="defeated", after=r"\b[A-Z]\w+ "),
+    semiotic("abbreviation", r"\bft\.(?= [A-Z])", say="featuring", unless=r"\d ?"),
+    semiotic("abbreviation", r"\bPt\.(?= [A-Z][a-z])", say="Point"),
+    semiotic("electronic", r"#(?!\w)", say="pound", after=r"\b(?:press|then|hit|dial|enter|by|or) "),
+    semiotic("identifier", r"#(s\b|(?!\w))", say=lambda match, around: "numbers" if match[1] else "number",
+        after=r"(?i:\b(?:your|ur|my|his|her|our|their|the|this|phone|order|acct|model|serial|part|item|Q\d)) "),
     semiotic("abbreviation", r"\bexp\.(?= (?:back|growth|decay|func|smooth|mov))", say="exponential"),
     semiotic("abbreviation", r"\best\.(?!\w)", say="estimated", after=r"\d[\w%]* ", ends=True),
     semiotic("abbreviation", r"\b[Cc]als?\.(?=:)", say="calories"),
     semiotic("abbreviation", r"\bPt\.(?= (?:is|was|has|had|denies|reports|presents|states)\b)", say="Patient"),
-    semiotic("abbreviation", r"\bnr\.(?= [A-Z])", say="near"),
+    semiotic("abbreviation", r"\bnr\.(?= [A-Za-z])", say="near"),
     semiotic("abbreviation", r"\bRd\.(?= ?\d)", say="Round", unless="[A-Z][a-z]+ "),
     semiotic("abbreviation", r"\bcap\.(?= \d)", say="capacity", unless=r"\b(?:his|her|the|an?|my|your|their|our) "),
     semiotic("abbreviation", rf"\b([bdm])\.(?= (?:{one_of(MONTH_STARTS)})[a-z.]* )", say={
         "b": "born", "d": "died", "m": "married"}),
     semiotic("abbreviation", r"\bmed\.(?= (?:school|student|record|suppl|device|history))", say="medical"),
     semiotic("abbreviation", r"\b(D|d)ist\.(?= (?:from|to|of|between)|:)", say="{1}istance"),
-    semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z]|,|-[a-z])", say=BEFORE_SMALL),
-    semiotic("abbreviation", r"\bno\.(?= (?:is|was)\b|:)", say="number", after="[a-z] "),
+    semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z($£€]|,|-[a-z]|\))", say=BEFORE_SMALL),
+    semiotic("abbreviation", r"\bno\.(?= (?:is|was)\b|:)", say="number", after="[a-z.] "),
+    semiotic("abbreviation", r"\b([Nn])o\.(?= of\b)", say="{1}umber"),
     semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
-    semiotic("abbreviation", r"\bv(v?)\.(?= ?\d)", say=lambda match, around: "verses" if match[1] else "verse",
+    semiotic("abbreviation", r"\b[Vv]v\.(?= ?\d)", say="verses"),
+    semiotic("abbreviation", r"\bv\.(?= ?\d)", say="verse",
         after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
     semiotic("abbreviation", r"\b[Ff]l\.(?!\w)", say="floor", after=r"\d(?:st|nd|rd|th) ", ends=True),
     semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
-    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z]\w+ "),
+    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z][\w.]+ "),
     semiotic("abbreviation", rf"\b(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
         r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
+    semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= ?-?\d)", say=BEFORE_SMALL, after=r"(?:^|[.;,:(] )"),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
     semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
     semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say="P.H.D.", ends=True),
+    semiotic("abbreviation", r"\b(Ed|Sc|Psy|Th)\. ?D\b\.?", ends=True,
+        say={"Ed": "Ed D.", "Sc": "S.C.D.", "Psy": "Psy D.", "Th": "T.H.D."}),
     semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
     semiotic("abbreviation", r"\b([BM])\.(Ed|Eng|Phil|Tech|Com|Arch|Res)\b\.?", say="{1} {2}", ends=True),
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
-    semiotic("abbreviation", r"\bw/(?: (?=\w)|(?=[a-z\d]))", say="with "),
+    semiotic("abbreviation", r"\bw/(?: (?=[\w\"“#$£€@~(])|(?=[a-z\d]))", say="with "),
     semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th)[ -])c\.(?!\w)", say="century", ends=True),
     semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
     semiotic("abbreviation", r"\b([A-Z])&([A-Z])\b", say="{1} and {2}"),
+    semiotic("abbreviation", r"\b([A-Z])&([A-Z])'?s\b", say="{1} and {2}'s"),
     semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
     semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>", say={
         "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to"}),
@@ -479,7 +533,9 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
         r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
+    semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)", say=lambda match, around: (
+        f"{cardinal(len(match[1]))} out of {cardinal(len(match[0]))} stars")),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
-    semiotic("symbol", r"[\^*_\\|<>~#·]", say=""),
+    semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),
 )
 # fmt: on

@@ -28,9 +28,10 @@ _BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
 VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
 _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
-_MAGNITUDE = r"(?:\s?(thousand|million|billion|trillion)\b|\s?(bn|tn|mn)\b|([kKmMBbT])\b)"
+_IN_SHORT = r"(?:(?:bn|tn|mn)\b|(?:mil|bil|tril)\b(?:\.(?= [a-z]))?)"
+_MAGNITUDE = rf"(?:\s?(thousand|million|billion|trillion)\b|\s?({_IN_SHORT})|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
-_OF = r"(?:10+ ?|\d\.\d+ ?|\d\d? ?(?=h\b))?(?!°)"
+_OF = r"(?:10+ ?|1\.73 ?|\d\d? ?(?=h\b))?(?!°)"
 UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:\.?/{_OF}(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
 _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
 _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
@@ -79,11 +80,10 @@ _NAMED_BY_NUMBER = (
     r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
     r"[Aa]rea code) (?:\d{3} or )?"
 )
-_JETS = ("707", "717", "727", "737", "747", "757", "767", "777", "787")
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
-    sign, text, magnitude = match[1], match[2], match[3] or match[4] or match[5]
+    sign, text, magnitude = match[1], match[2], (match[3] or match[4] or match[5] or "").rstrip(".")
     words = _SIGNS[sign]
     if magnitude:
         if magnitude in "kKmMbBT" and not _magnified(text, magnitude, around):
@@ -102,38 +102,46 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
         return not (
             raced
             or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV)\b")
-            or (letter == "K" and text in ("2", "4", "5", "8") and not around.precedes(COUNTED_NOUN))
+            or (letter == "K" and text in "2458" and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
         )
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
     counts = scaled or around.follows(
         r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
-        r"approx\.|around|roughly)) |[~<>]"
+        r"approx\.|around|roughly)) |[~<>]|[$£€][\d.,]+ ?[-–] ?"
     )
     return around.precedes(rf"\+?(?:{COUNTED_NOUN}|{_COUNTED_BY_MILLIONS})") or (counts and letter != "b")
 
 
 def _integer(text: str, around: Around) -> str:
     course = text == "101" and around.follows("[A-Z][a-z]+ ") and around.precedes(r"[.,;:!?)]|$| (?:and|or|is|at|in)\b")
-    jet = text in _JETS and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
-    if course or jet or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
+    jet = re.fullmatch(r"7\d7", text) and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
+    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and around.precedes(" (?:error|page|redirect|status|response)")
+    if course or jet or web or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
         return pairs(text)
-    if text in ("911", "112", "999", "411", "311", "211") and around.follows(
-        r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3} or )?"
+    if text in ("911", "112", "999", "988", "101", "411", "311", "211") and around.follows(
+        r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3},? (?:or )?)*"
     ):
         return digits(text)
     if 4 <= len(text) <= 6 and around.follows(
-        r"(?i:\b(?:zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|last four(?: digits)?)(?: is|:)?) "
+        r"(?i:\b(?:extension|zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|last four(?: digits)?)"
+        r"(?: is|:)?) "
     ):
         return digits(text)
-    if len(text) == 5 and around.precedes(" (?:area|zip|ZIP)\\b"):
+    town = around.follows(", ") and around.precedes(r" [A-Z][a-z]+(?:[.,;]|$)")
+    if len(text) == 5 and (town or around.precedes(r" (?:area|zip|ZIP)\b")):
+        return digits(text)
+    named = re.fullmatch(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9}", text)  # By a date or a telephone.
+    if named and text[-3:] != "000" and not around.follows("=") and not around.precedes(COUNTED_NOUN):
         return digits(text)
     if len(text) >= 5 and around.follows(_CUE_OF_CODES) and not around.precedes(COUNTED_NOUN):
         return digits(text)
-    if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) [^.!?]{1,24} (?:to|at) )"):
+    if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) (?:[^.!?]{1,24} (?:to|at) )?)"):
         return digits(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
-    if text[2] != "0" and around.follows(r"\b[A-Z]{3,} ") and not around.precedes(COUNTED_NOUN):
+    if around.follows(r"(?<!-)\b(?i:port)[ =:]|-p "):
+        return pairs(text)
+    if text[2] != "0" and around.follows(r"\b(?:[A-Z]{3,}|H\.R\.) ") and not around.precedes(COUNTED_NOUN):
         return pairs(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
         counted = around.precedes(COUNTED_NOUN) and not around.follows(_CUE_OF_YEARS)
@@ -149,6 +157,11 @@ _PART_OF = (
 _CUE_OF_DATES = (
     r"(?i:(?:\b|')(?:on|by|until|'?till?|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
     r"(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)(?:[a-z]*day|\.)?,?)) (?:the )?"
+)
+
+_SURE_DATE = r"\b\d\d?/(?:1[3457-9]|2[1-9]|3[01])"  # Of such numbers there are no fractions.
+_AFTER_A_DATE = (
+    rf"(?:{_SURE_DATE}|\b(?i:on|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?) \d\d?/\d\d?) ?(?:[-–]|to|through) ?"
 )
 
 
@@ -168,12 +181,16 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if match[0] in ("24/7", "9/11", "50/50") or sight or (first + second == 100 and first > second):
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
+    if around.follows(r"(?i:\b(?:page|pg\.?|part|step|slide|sheet|episode|image|photo) )") and first <= second:
+        return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
-    amount = first < second and usual and around.follows(r"\bof |/\d+ is ")
+    end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
+    counted = around.follows(r"(?<!week )\bof |/\d+ is |(?<!date)(?<!day)(?<!line) is ")
+    amount = first < second and usual and counted and not end
     date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
     named = Said(day_of_month(day), before=MONTHS[month - 1], kind="date") if date else None
-    if named and around.follows(_CUE_OF_DATES) and not part and not around.precedes(" (?:stars|points)"):
+    if named and (end or around.follows(_CUE_OF_DATES)) and not part and not around.precedes(" (?:stars|points)"):
         return named
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
@@ -188,14 +205,15 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
 def _ratio(match: re.Match[str], around: Around) -> str:
     if re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
         return f"{cardinal(int(match[1]))} {short(match[2]) if match[2] != '00' else 'minutes'}"
-    return f"{number(match[1])} to {number(match[2])}"
+    many = plural if match[3] else str
+    return f"{number(match[1])} to {many(number(match[2]))}"
 
 
 # --- Money and measures -----------------------------------------------------------------------------------------------
 def _money(match: re.Match[str], around: Around) -> Said | None:
     sign, value = match["sign"] or match["inner"] or "", match["value"]
-    names = CURRENCIES[match["symbol"] or match["code"]]
-    magnitude = match["word"] or match["short"] or match["letter"]
+    names = CURRENCIES[match["country"] or match["symbol"] or match["code"]]
+    magnitude = (match["word"] or match["short"] or match["letter"] or "").rstrip(".")
     unit = names[1]
     text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ ']", "", value))
     whole, _, cents = re.sub(",", "", text).partition(".")
@@ -203,7 +221,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
         words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
     elif re.search("[/^e]", value):
         words = number(value)
-    elif len(cents) not in (0, 2):
+    elif len(cents) not in (0, 2) or match["symbol"] == "₿":
         words = decimal(text)
     else:
         words, unit = "", names[0] if int(whole or "0") == 1 else names[1]
@@ -213,20 +231,22 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
             words, unit = f"{decimal(whole)} {one} and {cardinal(int(cents))}", cent or small.rpartition(" ")[2]
         elif small:
             words, _, unit = small.rpartition(" ")
+        elif whole in ("5", "10", "20", "50", "100") and around.follows(r"\b[Aa]n? ") and around.precedes(_NO_NOUN):
+            return Said(cardinal(int(whole)))  # A note.
         else:
             words = decimal(whole or "0")
             unit = names[0] if _adjective(around) else unit
     if match["pieces"]:
         return Said(plural(words))
-    unit = names[0] if around.precedes("-(?!ish)[a-z]") else unit
+    unit = names[0] if around.precedes("-(?!ish|plus|odd)[a-z]") else unit
     return Said(_SIGNS[sign] + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
 
 
 _NOT_A_NOUN = (
     "of|in|on|at|to|for|from|by|with|and|or|is|are|was|were|as|a|an|the|per|more|less|each|every|than|that|when|if|but|"
-    "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|away|apart|old|later|ago|now|then|here|"
+    "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|thick|away|apart|old|ago|now|then|here|"
     "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
-    "flat|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|"
+    "flat|x|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|"
     "could|has|had|have|do|did|does|went|not|all|back|both|during|until|about|between|through|around|above|below|"
     "without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus|costs?|weighs|gets|sells|starts"
 )
@@ -236,11 +256,11 @@ _NOUNS = "charging|wiring|building|ceiling|opening|ring|wing|string|spring|bed|s
 
 def _adjective(around: Around) -> bool:
     """Whether a quantity belongs to a noun after it: "a $20 tip", "a 16 oz. can"."""
-    articles = r"\b(?i:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your) "
+    articles = r"\b(?i:an?|another|each|every|this|that|one|the|his|her|its|their|our|my|your) (?:[$£€]?[\d.]+\w*[-–])?"
     owners = r"\b(?!That|There|What|Here|Where)[A-Z]\w{3,}'s "
     named = around.follows(r"\b[Aa]n? ") and around.precedes(r"[,;)]|\.?$")
     return named or (
-        around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][a-z]"))
+        around.follows(f"{articles}|{owners}") and (_before_noun(around) or around.precedes(" [A-Z][A-Za-z]"))
     )
 
 
@@ -257,7 +277,7 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
         return None
     part = re.fullmatch(r"(\d+)/(\d+).*", value)
     one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
-    close = gap == "" and text.isalpha() and (text in "WVA" or (len(text) > 1 and text[:-1] not in UNITS))
+    close = not gap and text.isalpha() and (text in "WVA" or text == "mm" or (text[:-1] and text[:-1] not in UNITS))
     close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr"))
     singular = one or gap == "-" or (text[0] != "°" and ((close and _before_noun(around)) or _adjective(around)))
     if text == "pp" and match[0][-1] == "." and "." not in value and not around.follows(r"\b(?:rose|fell|up|down|by) "):
@@ -266,7 +286,8 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     return Said(_SIGNS[sign] + number(value), units(text, singular))
 
 
-TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of) |=)~?"
+SPANS = r"(?:days?|wks?|weeks?|mos?|months?|doses?|nights?|hrs?|hours?|yrs?|years?)\b"
+TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of) |=|[~≈] ?)~?"
 """Before seconds, "30s", rather than a decade."""
 
 
@@ -287,13 +308,14 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
             or around.precedes(" (?:circuit|fuse|breaker|outlet|charger|current|load)")
         )
     if unit in ("s", "t", "d", "ac", "pt", "st"):
-        return bool(gap) and not around.precedes("'")
+        teaspoons = unit == "t" and dotted and not around.precedes(" of")
+        return (bool(gap) and not teaspoons and not around.precedes("'")) or (unit == "d" and around.follows("[x×] ?"))
     if unit == "N":
         return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
     if unit == "x":
         return not gap
     if unit == "K":
-        return bool(gap) and not around.precedes(COUNTED_NOUN)
+        return gap == " " and not around.precedes(COUNTED_NOUN)
     if unit in ("BR", "BA"):
         return not gap or around.precedes(r"[/,;]| (?:home|house|condo|unit|flat)\b")
     return bool(gap) or unit != "mo"
@@ -346,9 +368,14 @@ def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
 _SCORER = rf"\b(?!(?:{one_of(STARTERS)})\b)[A-Z][a-z]+ (?:\d+', )*"
 
 
+def _quoted(around: Around) -> bool:
+    """Whether a mark of inches rather closes a quotation."""
+    return around.follows(r'[\s(]"') or len(re.findall(r'(?<!\d)"', around.before)) % 2 == 1
+
+
 def _inches(match: re.Match[str], around: Around) -> Said | None:
-    if len(re.findall(r'(?<!\d)"', around.before)) % 2:
-        return None  # It closes a quotation.
+    if _quoted(around):
+        return None
     singular = (
         re.match(r"1$|\d+/", match[1])
         or _before_noun(around)
@@ -356,7 +383,7 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
         or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
     )
     one, many = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
-    if one == "foot" and around.follows(_SCORER) and around.precedes("[,;).]|$"):
+    if one == "foot" and around.follows(_SCORER) and around.precedes(r"[,;).]| \(|$"):
         one, many = "minute", "minutes"
     return Said(number(match[1]), one if singular else many)
 
@@ -374,21 +401,21 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     said = [pairs(one) if len(one) == 4 else number(one) for one in parts]
     if unit == "s":
         return Said(plural(" by ".join(said)))
+    if unit == '"':
+        return Said(" by ".join(said), "" if _quoted(around) else "inch" if _before_noun(around) else "inches")
     by = " times " if unit in ("g", "kg", "mg", "ml", "L", "GB", "TB", "MB") else " by "
-    return Said(by.join(said), units(unit, match["gap"] == "-") if unit else "")
+    singular = match["gap"] == "-" or (match["gap"] == "" and _before_noun(around))
+    return Said(by.join(said), units(unit, singular) if unit else "")
 
 
 # --- Mathematics ------------------------------------------------------------------------------------------------------
 _FUNCTIONS = {
     "sin": "sine", "cos": "cosine", "tan": "tangent", "ln": "natural log", "exp": "exp", "log": "log", "mod": "mod",
 }  # fmt: skip
-RELATIONS = {
-    "=": "equals", "==": "equals", "!=": "is not equal to", "≠": "is not equal to", "<": "is less than",
-    ">": "is greater than", "<=": "is less than or equal to", ">=": "is greater than or equal to",
-    "≤": "is less than or equal to", "≥": "is greater than or equal to", "≈": "about", "±": "plus or minus",
-    "+": "plus", "-": "minus", "–": "minus", "×": "times", "*": "times", "·": "times", "÷": "divided by", "/": "over",
-    "→": "to", "^": "to the", "√": "the square root of", "|": "", "%": "percent", "∈": "in", "∞": "infinity",
-    "π": "pi", "∑": "the sum of", "∫": "the integral of", "∂": "partial", "∩": "intersection", "∪": "union", ",": ",",
+RELATIONS = SIGNS | {
+    "==": "equals", "!=": "is not equal to", "<": "is less than", ">": "is greater than", "<=": SIGNS["≤"],
+    ">=": SIGNS["≥"], "-": "minus", "–": "minus", "*": "times", "·": "times", "/": "over", "^": "to the", "|": "",
+    "°": "degrees", "π": "pi", ",": ",",
 }  # fmt: skip
 _BOUNDS = {
     "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about", "≤": "at most",
@@ -396,24 +423,26 @@ _BOUNDS = {
 }  # fmt: skip
 _SMALL_WORDS = "to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs"
 _OPERAND = (
-    r"(?:(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d|(?:st|nd|rd|th)\b)[A-Za-zΑ-ω]{0,3}|"
+    r"(?:\d+(?:\.\d+)?e-?\d+(?!\w)|(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d|(?:st|nd|rd|th)\b)[A-Za-zΑ-ω]{0,3}|"
     r"(?:sin|cos|tan|log|ln|exp|mod|max|min)(?![a-z])\d*|"
     rf"(?!(?:{_SMALL_WORDS}|To|Of|In|Is|At|On|Or|If|By|As|It|No|So|We|US|UK|EU)\b)"
-    r"(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])\d?|[∞π])%?"
+    r"(?:[A-Za-z]?[Α-ω][A-Za-z]?|[A-Za-z]{1,2})(?![A-Za-z'’])\d?|[∞π])(?:%|°(?! ?[CFK]\b))?"
 )
-_OPEN = r"(?:[-+±√(|∑∫]\s?)*"
+_OPEN = r"(?:[-+±√(|∑∫]\s?){0,8}"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
-_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-]| [a-z])(?!=)|{POWER})*)"
+_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-]| [a-z])(?!=)|{POWER}){{0,8}})"
 _NAMED = "log|sin|cos|tan|mod|ln"
 _OPERATOR = (
     r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s[-–]\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
     rf" (?=(?:{_NAMED})\b)|(?:(?<=log)|(?<=sin)|(?<=cos)|(?<=tan)|(?<=mod)|(?<=ln)) (?=[\w(])|"
     r"(?<=\^\d)(?=[Α-ω(])|(?:(?<=sin\^\d)|(?<=cos\^\d)|(?<=tan\^\d)) ?(?=[a-zΑ-ω]))"
 )
-_MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE})*"
+_MATHEMATICS = rf"{_OPEN}{_OPERAND}{_CLOSE}(?:{_OPERATOR}{_OPEN}{_OPERAND}{_CLOSE}){{0,60}}"
+"""With as many operands and brackets as keep the time of any text linear."""
 _STRONG = re.compile(
     r"[=≠≤≥<>×÷^√±≈∈∑∫∂]|\d\s?[+*·]\s?[\d(a-z]|[a-z)]\s?[+*·] ?[\d(a-z]|\b[a-z]\s?-\s?\d|\b[a-z] - [a-z]\b|"
     r"\b\d/[a-z]\b|\w\|\w|[A-Z] → [A-Z]|\d - \d|[)]-[(\da-z]|[Α-ω]\w?/|"
+    rf"\b[a-z]/\d\b|\b[OfghP]\((?:(?:{_NAMED}) ?)?[\w.]\)|"
     rf"\b[b-hj-zA-HJ-Z\d]\)? (?:{_NAMED}) [b-hj-z\d(]|\b[a-z]\d [+-]|\d!"
 )
 
@@ -423,9 +452,9 @@ def _mathematics(match: re.Match[str], around: Around) -> str | None:
     opened, closed = text.count("("), text.count(")")
     if (text[0] == "(" and opened > closed) or re.search(r"\bw/|^\(?M\d\d? ?[x×]", text) or around.precedes(r"–\d"):
         return None
-    if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w"):
+    if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w|:\d"):
         return None
-    if not re.search(r"[=≠≤≥<>×÷^√±≈+*·∈→]", text):
+    if not re.search(r"[=≠≤≥<>×÷^√±≈+*·∈→]|\b[OfghP]\(", text):
         spaced = re.fullmatch(r"(\d+) - (\d+)", text)
         if spaced and int(spaced[1]) <= int(spaced[2]):
             return None
@@ -440,7 +469,7 @@ def expression(text: str) -> str:
     """The words of a formula; brackets have no sound."""
     found: list[str] = []
     parts = re.findall(
-        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+/\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
+        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+(?:\.\d+)?e[-+]?\d+|\d+/\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
         text,
     )
     for place, part in enumerate(parts):
@@ -455,14 +484,12 @@ def expression(text: str) -> str:
             found.append(function or (part if len(part) == 1 else ".".join(part.upper()) + "."))
             if function and after.isdecimal() and parts[place + 2 : place + 3] == ["("]:
                 found.append("base")
-            elif after == "(" and (
-                function or (len(part) == 1 and place + 2 < len(parts) and parts[place + 2].isalnum())
-            ):
-                found.append("of")
+            elif after == "(" and (function or (len(part) == 1 and "".join(parts[place + 2 :])[:1].isalnum())):
+                found.append("times" if parts[place + 2 : place + 3] == [part] else "of")
         elif part.lower() in GREEK:
             found.append(GREEK[part.lower()])
         elif part == "(":
-            if place > 1 and before.isdecimal() and parts[place - 2] in _FUNCTIONS:
+            if place > 1 and ((before.isdecimal() and parts[place - 2] in _FUNCTIONS) or parts[place - 2] in "χΧ"):
                 found.append("of")
             elif before and (before[0].isdecimal() or before == ")"):
                 found.append("times")
@@ -486,10 +513,12 @@ def power(text: str) -> str:
 
 
 _MONEY_VALUE = rf"(?P<value>\d{{1,3}}(?:\.\d{{3}})+,\d{{2}}(?!\d)|{NUMBER}(?=/\d+ ?(?:{UNIT_WORD})\b)|{VALUE})"
-_MANY = r"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>bn|tn|mn)\b|(?P<letter>[kKmMBbT])"
-_DOT = r"(?:\.(?= (?:[a-z(\d=&+]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/*)]))?"
+_MANY = rf"(?:[\s-]?(?P<word>thousand|million|billion|trillion)\b|\s?(?P<short>{_IN_SHORT})|(?P<letter>[kKmMBbT])"
+_DOT = r"(?:\.(?= (?:[a-z(\d=&+@]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/*)]))?"
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
+_NO_NOUN = r"[,;).?!]| (?:and|in|from|for|on|to)\b|$"
+_DOTTED = {"tab": "tablet", "cap": "capsule", "sh": "share", "ov": "over"}  # Other words without their full stop.
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
     r"[^.!?]{0,30}[ (])"
@@ -506,14 +535,17 @@ FORMS["currency"] = lambda text: CURRENCIES[text][1]
 # fmt: off
 CLASSES = (
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
-        rf"{_MANY}\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
+        rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
-        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b){_RATE}(?P<pieces>(?!))?",
+        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b)(?P<country>){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
+    semiotic("money", r"/([$£€¥])(?!\d)", say=lambda match, around: f"per {CURRENCIES[match[1]][0]}", after=r"\d"),
     semiotic("money", r"([$£€]) ?(thousands?|millions?|billions?|mn|bn|[kmMB])\b",
         say="{2:magnitude}s of {1:currency}", after=r"\(|\(?in "),
-    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?h\b", say=lambda match, around: (
-        f"every {number(match[1])} {f'to {number(match[2])} ' if match[2] else ''}hours")),
+    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?(h|d|wk?|mo)\b", say=lambda match, around: (
+        f"every {number(match[1])} {f'to {number(match[2])} ' if match[2] else ''}"
+        f"{UNITS['wk' if match[3] == 'w' else match[3]][1]}")),
+    semiotic("score", r"(\d{2,3})\+(\d{1,2})'(?!\w)", say="{1:number} plus {2:number} minutes"),
     semiotic("time", r"(\d+)'(1[2-9]|[2-5]\d)\"(?!\w)", say="{1:number} minutes {2:number}"),
     semiotic("identifier", r"\.(22|223|300|308|32|357|38|40|44|45|50)\b(?!\.\d)", say=lambda match, around: (
         pairs(match[1]) if around.precedes("[ -](?:cal|rifle|pistol|revolver|[Mm]agnum|round|bullet|ammo)")
@@ -521,33 +553,42 @@ CLASSES = (
     semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))",
         say=lambda match, around: " to ".join(map(number, filter(None, match.groups())))
         + ("" if around.precedes("[ -]count") else " count")),
-    semiotic("money", rf"({NUMBER}) ?(?:¢|ct\b|cts\b)",
-        say=lambda match, around: Said(number(match[1]), "cent" if match[1] == "1" else "cents"), quantity=True),
+    semiotic("money", rf"(?P<value>{NUMBER}) ?(?:¢|cts?\b|c(?= (?:coin|piece|stamp|each|a)\b)){_RATE}", quantity=True,
+        say=lambda match, around: Said(
+            number(match["value"]), ("cent" if match["value"] == "1" or _adjective(around) else "cents")
+            + (f" per {per(match['per'])}" if match["per"] else ""))),
     semiotic("cardinal", r"(?<!\w)\+1s\b", say="plus ones"),
     semiotic("measure", rf"1/(?!16s|32s|64s)(\d{{2,5}}) ?(?:s|secs?)\b{_DOT}", say="one {1:ordinal} of a second"),
+    semiotic("measure", r"(\d\d?)[ -]?pt\b\.?(?= (?:type|fonts?|text|Arial|Helvetica)\b)", say="{1:number} point"),
     semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>(?P<hyphen>-)| ?)(?P<unit>{UNIT})",
-        rf"(?(hyphen)(?:\.(?= \w|[,)-]))?|{_DOT})(?!\w|'\w)",
-        say=_measure, quantity=True),
+        rf"(?(hyphen)(?:\.(?= \w|[,)-]))?|{_DOT})(?!\w|'\w|\.[a-z]\b)",
+        say=_measure, quantity=True, unless=r"\b[A-Z]+\d+[A-Z]+/"),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
-    semiotic("measure", rf"({VALUE}) c\.(?= [a-z]|[;,)]|$)",
-        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups")),
+    semiotic("measure", r"(\d\d?) ?st(?= \d\d? ?lbs?\b)", say="{1:number} stone"),
+    semiotic("measure", rf"({VALUE}) c(?:\.(?= [a-z]|[;,)]|$)|(?= (?!(?:{_NOT_A_NOUN})\b)[a-z]{{3,}}| =))",
+        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
+        quantity=True),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
+    semiotic("measure", r"([35])'(?=-[A-Za-z]{2}| (?:UTR|end)\b|-?\s?→)", say="{1:number} prime"),
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
-    semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches),
+    semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches, quantity=True),
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, quantity=True,
         unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
-        rf"(?:(?P<gap>[ -]?)(?P<unit>(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
+        rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
+    semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
+        say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),
     semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
         unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
     semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
         say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
-    semiotic("measure", r"[x×](?= ?\d+ ?(?:d|days?|wks?|weeks?|mos?|months?)\b)", say="for", after="[a-z.] "),
+    semiotic("measure", rf"[x×](?= ?\d+ ?(?:d\b|{SPANS}))", say="for", after="[A-Za-z.] ", unless=r"/[a-z]+\.? "),
+    semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
@@ -555,17 +596,22 @@ CLASSES = (
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
     semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z(]|[,)]))?", say=_unit_after_a_word),
-    semiotic("measure", rf"(\d+)[- ]?y/?o\b{_DOT}", say="{1:cardinal} year old"),
+    semiotic("measure", rf"(\d+)[- ]?y[/.]?o\b(?:{_DOT}|\.(?= [MF]\b))", say="{1:cardinal} year old"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
         quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
+    semiotic("score", r"(\d{1,2})/(2|4|8|16)(?=(?:,? (?:or|and|to) \d{1,2}/\d)* time\b)", say="{1:number} {2:number}"),
+    semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| at (?:stumps|lunch|tea)\b)",
+        say="{1:number} for {2:number}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
-    semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say=lambda match, around: Said(
-        number(match[1]), units("tbsp", re.match(r"1$|\d+/", match[1]) is not None))),
-    semiotic("measure", r"(\d+) (tab|cap)s?\.(?= )", say=lambda match, around: (
-        f"{number(match[1])} {'tablet' if match[2] == 'tab' else 'capsule'}{'' if match[1] == '1' else 's'}")),
+    semiotic("measure", rf"({VALUE}) ?([Tt])\.(?= (?!of\b)[a-z])", say=lambda match, around: Said(
+        number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None)),
+        quantity=True),
+    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w)", say=lambda match, around: (
+        f"{number(match[1])} {_DOTTED[match[2]]}{'' if match[1] == '1' else 's'}")),
+    semiotic("range", r"(\d+)ff\b(?:\.(?= ?[a-z,;)]))?", say="{1:number} and following"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),
     semiotic("cardinal", r"(\d\d?)s(\d\d?)s\b", say="{1:plural} {2:plural}"),
@@ -577,7 +623,7 @@ CLASSES = (
     semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
     semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
         say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
-    semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])", say=_ratio),
+    semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])(s\b)?", say=_ratio),
     semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", quantity=True,
         say=lambda match, around: (decimal(match[1] + "0").removesuffix("zero") if match[1] else "")
         + ordinal(int(match[2].replace(",", "")))),
@@ -588,9 +634,11 @@ PLAIN = (
     semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})",
         rf"(?:(?:(?<=\d)|(?<=\^[a-z])) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
         say=_mathematics),
-    semiotic("mathematics", r"[Α-ω]+", say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
+    semiotic("mathematics", r"[Α-ω]+|µ(?![A-Za-z])",
+        say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
     semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
+    semiotic("mathematics", r"(?<![\w'])([a-z])'(?= ?=)", say="{1} prime"),
     semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
     semiotic("mathematics", r"[<>]=(?= ?\d)", say=_BOUNDS, after=r"\b(?:to|of|with|use|at|from|for|is|are|be) "),
     semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from paretone.front_end.numbers import cardinal, digits, pairs, short, year
+from paretone.front_end.numbers import cardinal, digits, pairs, short
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,6 @@ FORMS: dict[str, Callable[[str], str]] = {
     "pairs": pairs,
     "digits": digits,
     "short": short,
-    "year": lambda text: year(int(text)),
     "upper": str.upper,
     "letters": lambda text: ".".join(text.upper()) + "." if text else "",
 }

@@ -14,7 +14,7 @@ from paretone.errors import TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
-from paretone.front_end.written_forms import COUNTED, ENDINGS, STARTERS, TITLES
+from paretone.front_end.written_forms import COUNTED, ENDINGS, TITLES, begins_sentence
 from paretone.observer import may_stop
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import grouped
@@ -42,7 +42,7 @@ def sentences(text: str) -> list[str]:
         if "\n" not in match[0] and (_NEVER_LAST.search(before[-12:]) or after.islower()):
             continue
         following = text[match.end() : match.end() + 20].partition(" ")[0]
-        if _ABBREVIATED.search(before[-12:]) and following not in STARTERS:
+        if _ABBREVIATED.search(before[-12:]) and not begins_sentence(following):
             continue
         if _COUNTED.search(before[-12:]) and following[:1].isdigit():
             continue

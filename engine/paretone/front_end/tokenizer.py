@@ -17,7 +17,7 @@ from paretone.front_end import dates, names, quantities
 from paretone.front_end.numbers import digits
 from paretone.front_end.quantities import day_of_month, number
 from paretone.front_end.semiotic import Around, Said, SemioticClass, Token
-from paretone.front_end.written_forms import MAGNITUDES, SLANG, UNITS, WEEKDAYS
+from paretone.front_end.written_forms import GREEK, MAGNITUDES, SLANG, UNITS, WEEKDAYS
 from paretone.observer import may_stop
 
 CLASSES: tuple[SemioticClass, ...] = (
@@ -34,7 +34,8 @@ _INSIDE = tuple(one for one in CLASSES if one.name == "cardinal")
 _DASH = re.compile(r"[-–—]|\.\.")
 MOST_OF_A_RANGE = 60
 """Characters."""
-_RANGE = re.compile(r" ?[-–—] ?| ?\.\.+ ?")
+_RANGE = re.compile(r" [-–—] |[-–—] ?| ?\.\.+ ?")
+_GOES_ON = re.compile(r"-(?![a-z]{3})|/")
 _PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _EASY = re.compile(
     r"(?=[a-z]*[aeiouy])(?![ivx]+\b)(?:[a-z]{3,}(?:'[a-z]+)?(?=[ ,;?)\"\x02]|!(?!=)|:(?!\S)|$)|[a-z]{1,2}(?= [a-z]))|"
@@ -74,7 +75,8 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
     if left is not None and (dash := _RANGE.match(text, start)):
         last, right_kind, right = _longest(text, dash.end(), british, _QUANTITIES)
         joined = None if right is None or last <= end else _range(left, left_kind, right, right_kind, text[place:last])
-        if joined is not None and not text.startswith("-" if right_kind == "time" else ("-", "/"), last):
+        goes_on = _GOES_ON.match(text, last)
+        if joined is not None and (goes_on is None or (right_kind == "time" and goes_on[0] == "/")):
             end, kind, said = last, "range", joined
     if said is None:
         return place, None
@@ -84,7 +86,7 @@ def _classified(text: str, place: int, british: bool) -> tuple[int, Token | None
 
 def _longest(text: str, place: int, british: bool, classes: tuple[SemioticClass, ...]) -> tuple[int, str, Said | None]:
     best: tuple[int, str, Said | None] = (place, "", None)
-    if 0 < place < len(text) and text[place].isalnum() and text[place - 1].isalnum():
+    if place and text[place - 1 : place + 1].isalnum() and text[place : place + 1].lower() not in ("", *GREEK):
         classes = _INSIDE if text[place].isdecimal() and not text[place - 1].isdecimal() else ()
     before = text[max(0, place - 40) : place]
     for one in classes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from paretone.front_end.markup import END, plain_lines
 from paretone.front_end.semiotic import Token
 from paretone.front_end.tokenizer import tokens
-from paretone.front_end.written_forms import GREEK, SIGNS, STARTERS, UNITS
+from paretone.front_end.written_forms import GREEK, SIGNS, UNITS, begins_sentence
 
 FOLDED = (
     dict.fromkeys("‘’‛′`´ʼ", "'")
@@ -25,7 +25,7 @@ FOLDED = (
     | dict.fromkeys("•¿¡™®", " ")
     | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
 )
-KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%^*_/\\|<>~“”—…·" + END + "".join(SIGNS))
+KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%^*_/\\|<>~“”—…·°★☆" + END + "".join(SIGNS))
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿⁱ]+")
 _NOTE = re.compile(r"(?<=[a-z]{4})\^\d+(?=\W|$)|(?<=[.,;!?\"])\^\d+")
 _SPACES_OF_DIGITS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
@@ -62,7 +62,7 @@ def fold_characters(text: str) -> tuple[str, tuple[str, ...]]:
     text = _SPACES_OF_DIGITS.sub(",", text)
     text = _RAISED.sub(lambda match: "^" + unicodedata.normalize("NFKC", match[0]).replace("−", "-"), text)
     for character in text:
-        stays = character in KEPT or (character.isalpha() and unicodedata.name(character, "").startswith("LATIN"))
+        stays = character in KEPT or (character.isalpha() and re.match("LATIN (?!SU)", unicodedata.name(character, "")))
         spoken = character if stays and character not in FOLDED else _fold(character, found[-1] if found else "")
         if spoken is None:
             dropped[character] = None
@@ -96,6 +96,7 @@ def _fold(character: str, before: str) -> str | None:
 
 def write_out(text: str, british: bool = False) -> Written:
     """The sentences of ``text`` in words. Numeric dates have the month first, unless ``british``."""
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # No half of a pair stays.
     plain, dropped = fold_characters(plain_lines(unicodedata.normalize("NFC", text)))
     plain = re.sub(r"\s+", " ", plain).strip(f" {END}")
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
@@ -147,7 +148,8 @@ def _sentences(found: list[Token]) -> Iterator[Sentence]:
         following = after.lstrip(" \"'“‘([")
         if token.kind:
             word = re.match(r"[\w']+(?!\.\w)", following)
-            if following and not (word and (word[0] in STARTERS or (token.text == "etc." and word[0][0].isupper()))):
+            begins = word and (begins_sentence(word[0]) or (token.text == "etc." and word[0][0].isupper()))
+            if following and not begins:
                 continue
         elif following[:1].islower() or following[:1] in (">", ",", ";"):
             continue
@@ -186,7 +188,7 @@ def _joined(found: list[Token]) -> str:
             words = ", "
         if words == "/" and spoken and place + 1 < len(found) and found[place + 1].kind:
             words = " slash"
-        if words and (changed or spoken) and words[0].isalnum() and (said[-1:].isalnum() or said[-1:] in tuple(".',")):
+        if words and (changed or spoken) and words[0].isalnum() and (said[-1:].isalnum() or said[-1:] in tuple(".,")):
             said += " "
         said += words
         spoken = changed or (spoken and not words)

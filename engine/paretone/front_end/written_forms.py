@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def _table(pairs: str) -> dict[str, str]:
     """Words by their short forms; a low line stands for a blank."""
@@ -27,11 +29,11 @@ CURRENCIES = {
     sign: (one.replace("_", " "), many.replace("_", " "), cent, cents)
     for line in """
     $: dollar dollars cent cents| £ GBP: pound pounds penny pence| € EUR: euro euros cent cents| ¥ JPY: yen yen sen sen|
-    ₹ INR: rupee rupees paisa paise| ₩ KRW: won won jeon jeon| ₽ RUB: ruble rubles kopeck kopecks| ₺: lira lira kurus
-    kurus| ₪ ILS: shekel shekels agora agorot| ₿ BTC: bitcoin bitcoins satoshi satoshis| CHF: Swiss_franc Swiss_francs
-    centime centimes| CNY RMB: yuan yuan fen fen| SEK: Swedish_krona Swedish_kronor ore ore| NOK: Norwegian_krone
-    Norwegian_kroner ore ore| DKK: Danish_krone Danish_kroner ore ore| PLN: zloty zlotys grosz groszy| R$ BRL: real
-    reais centavo centavos| MXN: peso pesos centavo centavos""".split("|")
+    ₹ INR Rs.: rupee rupees paisa paise| ₩ KRW: won won jeon jeon| ₽ RUB: ruble rubles kopeck kopecks| ₺: lira lira
+    kurus kurus| ₪ ILS: shekel shekels agora agorot| ₿ BTC: bitcoin bitcoins satoshi satoshis| CHF: Swiss_franc
+    Swiss_francs centime centimes| CNY RMB: yuan yuan fen fen| SEK: Swedish_krona Swedish_kronor ore ore| NOK:
+    Norwegian_krone Norwegian_kroner ore ore| DKK: Danish_krone Danish_kroner ore ore| PLN: zloty zlotys grosz groszy|
+    R$ BRL: real reais centavo centavos| MXN: peso pesos centavo centavos""".split("|")
     for signs, names in [line.split(":")]
     for one, many, cent, cents in [names.split()]
     for sign in signs.split()
@@ -44,7 +46,8 @@ CURRENCIES = {
     for sign in signs.split()
 }  # fmt: skip
 MAGNITUDES = _table(
-    "k=thousand K=thousand m=million mn=million M=million bn=billion B=billion b=billion T=trillion tn=trillion"
+    "k=thousand K=thousand m=million mn=million M=million bn=billion B=billion b=billion T=trillion tn=trillion "
+    "mil=million bil=billion tril=trillion"
 )
 
 _SCALED = {"": "", "k": "kilo", "c": "centi", "m": "milli", "µ": "micro", "n": "nano", "M": "mega", "G": "giga"}
@@ -56,9 +59,8 @@ _BASES = {
     "mol": ("mole", " m µ n"), "eV": ("electron volt", " k M G"), "M": ("molar", "m µ n"), "Ω": ("ohm", " k M"),
     "b": ("bit", "k M G"), "F": ("farad", "µ n"), "bar": ("bar", " m"),
 }  # fmt: skip
-_SAME = ("hertz", "molar")
 UNITS = {
-    prefix + sign: (_SCALED[prefix] + name, _SCALED[prefix] + (name if name in _SAME else _many))
+    prefix + sign: (_SCALED[prefix] + name, _SCALED[prefix] + (name if name in ("hertz", "molar") else _many))
     for sign, (name, prefixes) in _BASES.items()
     for prefix in prefixes.split(" ")
     for _many in [name.replace("bit ", "bits ") if " per " in name else f"{name}s"]
@@ -75,12 +77,14 @@ UNITS = {
     international_unit international_units| d: day days| ac: acre acres| s.f.: square_foot square_feet| atm:
     atmosphere atmospheres| in-lb in-lbs: inch_pound inch_pounds| req reqs: request requests| rms.: room rooms| t:
     ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm N·m:
-    newton_meter newton_meters| ft-lb ft-lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
+    newton_meter newton_meters| K/µL k/µL:
+    thousand_per_microliter thousand_per_microliter| mEq: milliequivalent milliequivalents| ★:
+    star stars| ft-lb ft-lbs ft·lb ft·lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
     barrels| bpd: barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR:
     bedroom bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages| st:
     stone stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile
     nautical_miles| Mt: megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year
-    light_years| AU: astronomical_unit astronomical_units| mph: mile_per_hour miles_per_hour| kph:
+    light_years| AU: astronomical_unit astronomical_units| mph m.p.h.: mile_per_hour miles_per_hour| kph:
     kilometer_per_hour kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
     revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
     words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
@@ -104,6 +108,7 @@ UNITS |= {
 }
 
 UNITS |= {f"{unit}s": UNITS[unit] for unit in ("KB", "MB", "GB", "TB")}
+UNITS |= {unit.upper(): UNITS[unit] for unit in "mph mpg ppg rpg apg pts lb lbs oz ft km kg cm mg hrs mins yrs".split()}
 
 TITLES = _either(
     "Mr=Mister Mrs=Mrs Ms=Miz Messrs=Messrs Prof=Professor Rev=Reverend Gen=General Col=Colonel Capt=Captain "
@@ -111,37 +116,43 @@ TITLES = _either(
     "Hon=Honorable Mt=Mount Ft=Fort Adm=Admiral Atty=Attorney Pres=President Rep=Representative Reps=Representatives "
     "Supt=Superintendent Cpl=Corporal figs=figures eq=equation Ch=Chapter vol=volume approx=approximately vs=versus "
     "cf=compare apt=apartment Hwy=Highway Ste=Suite rm=room avg=average Ref=Reference max=maximum min=minimum "
-    "Wm=William Chas=Charles Thos=Thomas Geo=George Assoc=Associate Asst=Assistant Mgr=Manager acct=account "
+    "Wm=William Chas=Charles Thos=Thomas Geo=George assoc=associate asst=assistant mgr=manager acct=account "
     "inv=invoice doz=dozen Mk=Mark Pvt=Private Bn=Battalion Regt=Regiment tel=telephone pls=please lg=large "
     "pkg=package addr=address appt=appointment gen=generation Amb=Ambassador Insp=Inspector Det=Detective "
     "Brig=Brigadier Fr=Father Mme=Madame sm=small pkgs=packages pgs=pages vols=volumes chs=chapters eqs=equations "
     "Thm=Theorem Lem=Lemma Prop=Proposition Def=Definition paras=paragraphs eds=editors esp=especially usu=usually "
-    "dia=diameter diam=diameter attn=attention std=standard btwn=between"
+    "dia=diameter diam=diameter attn=attention std=standard btwn=between feat=featuring incl=including excl=excluding"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
 COUNTED = _either(
     "no=number nos=numbers Nr=Number p=page pp=pages P=page ext=extension c=circa ca=circa sec=section ch=chapter "
     "art=article app=appendix ed=edition fig=figure est=established par=paragraph para=paragraph op=opus St=Street "
     "bldg=building fl=floor flt=flight dep=departs arr=arrives mag=magnitude Ps=Psalm Pss=Psalms pop=population "
-    "elev=elevation alt=altitude ht=height tbl=table ex=exercise chap=chapter lat=latitude lon=longitude "
-    "Long=Longitude qty=quantity pg=page rte=route ver=version rev=revision ll=lines b=born d=died pt=part bk=book "
-    "v=volume ft=feet sc=scene r=ruled plat=platform att=attendance exp=expires req=requires"
+    "refs=references blk=block vis=visibility col=column l=line n=note hrs=hours elev=elevation alt=altitude ht=height "
+    "tbl=table ex=exercise chap=chapter lat=latitude lon=longitude Long=Longitude qty=quantity pg=page rte=route "
+    "ver=version rev=revision ll=lines b=born d=died pt=part bk=book v=volume ft=feet sc=scene r=ruled plat=platform "
+    "att=attendance exp=expires req=requires"
 )
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _either(
-    "bus=business util=utilities misc=miscellaneous reg=regular qty=quantity orig=original req=required ser=serial "
-    "exp=experience temp=temperature med=medium pop=population rev=revenue elec=electric cont=continued "
-    "refrig=refrigerated amt=amount mgmt=management perm=permanent chem=chemical excl=excluding exc=except "
-    "prob=probably poss=possibly elev=elevation"
+    "bus=business util=utilities utils=utilities misc=miscellaneous reg=regular qty=quantity orig=original "
+    "req=required ser=serial exp=experience temp=temperature med=medium pop=population rev=revenue elec=electric "
+    "cont=continued refrig=refrigerated amt=amount mgmt=management perm=permanent chem=chemical exc=except "
+    "prob=probably poss=possibly elev=elevation div=dividend pub=published ret=retired param=parameter mktg=marketing "
+    "exec=executive dir=director trans=translated sq=square wt=weight ht=height precip=precipitation hum=humidity"
 )
 """Abbreviations whose full stop a small letter or a comma follows."""
+MADE = _either(  # Before "by".
+    "prod=produced dir=directed trans=translated tr=translated ed=edited pub=published illus=illustrated "
+    "ill=illustrated perf=performed arr=arranged comp=composed narr=narrated"
+)
 SCRIPTURE = _table(
     "Gen=Genesis Ex=Exodus Exod=Exodus Lev=Leviticus Num=Numbers Deut=Deuteronomy Josh=Joshua Judg=Judges Sam=Samuel "
     "Kgs=Kings Chr=Chronicles Chron=Chronicles Neh=Nehemiah Ps=Psalm Pss=Psalms Prov=Proverbs Eccl=Ecclesiastes "
     "Isa=Isaiah Jer=Jeremiah Ezek=Ezekiel Dan=Daniel Hos=Hosea Mic=Micah Hab=Habakkuk Zech=Zechariah Mal=Malachi "
     "Matt=Matthew Rom=Romans Cor=Corinthians Gal=Galatians Eph=Ephesians Phil=Philippians Col=Colossians "
     "Thess=Thessalonians Tim=Timothy Heb=Hebrews Jas=James Pet=Peter Rev=Revelation John=John Luke=Luke Mark=Mark "
-    "Acts=Acts Job=Job"
+    "Acts=Acts Job=Job Jn=John Lk=Luke"
 )
 ENDINGS = (
     _table(
@@ -152,15 +163,16 @@ ENDINGS = (
         "coll=college Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station "
         "Twp=Township Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing "
         "Intl=International Natl=National Div=Division est=established co=company Univ=University Assn=Association "
-        "Govt=Government ed=edition"
+        "Govt=Government govt=government ed=edition depts=departments orgs=organizations Esq=Esquire Ct=Court Pl=Place "
+        "Sq=Square Ter=Terrace Cir=Circle Mktg=Marketing Exec=Executive Eng=Engineering"
     )
     | WEEKDAYS
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
 )
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
 STREETS = _table(
-    "St=Street Ave=Avenue Blvd=Boulevard Rd=Road Dr=Drive Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Hwy=Highway "
-    "Sq=Square Ter=Terrace Cir=Circle"
+    "St=Street Ave=Avenue Blvd=Boulevard Rd=Road Dr=Drive Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Hwy=Highway Sq=Square "
+    "Ter=Terrace Cir=Circle"
 )
 DIRECTIONS = _table("N=North S=South E=East W=West NE=Northeast NW=Northwest SE=Southeast SW=Southwest")
 ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
@@ -189,13 +201,19 @@ SLANG = _table(
     "wwii=World_War_Two wwi=World_War_One btwn=between cont'd=continued rec'd=received req'd=required "
     "yoy=year_over_year YoY=year_over_year QoQ=quarter_over_quarter tmrw=tomorrow 2nite=tonight gr8=great "
     "ttyl=talk_to_you_later nvm=never_mind smh=shaking_my_head mtg=meeting pkg=package q/q=quarter_over_quarter "
-    "y/y=year_over_year m/m=month_over_month l8r=later b4=before txt=text msg=message ngl=not_gonna_lie rn=right_now "
-    "mk=Mark add'l=additional int'l=international gov't=government nat'l=national ext=extension vol=volume"
+    "y/y=year_over_year y-o-y=year_over_year q-o-q=quarter_over_quarter m-o-m=month_over_month w/r/t=with_respect_to "
+    "wrt=with_respect_to m/m=month_over_month l8r=later b4=before txt=text msg=message ngl=not_gonna_lie rn=right_now "
+    "mk=Mark add'l=additional int'l=international gov't=government sec'y=secretary ass'n=association gen'l=general "
+    "dep't=department nat'l=national ext=extension vol=volume qty=quantity b/w=between B/W=black_and_white ppl=people "
+    "w8=wait l8=late hbu=how_about_you omw=on_my_way lmk=let_me_know ikr=I_know,_right irl=in_real_life rly=really "
+    "abt=about ofc=of_course hmu=hit_me_up iirc=if_I_recall_correctly icymi=in_case_you_missed_it sry=sorry "
+    "4ever=forever w/e=whatever d/t=due_to s/p=status_post r/o=rule_out f/u=follow_up h/o=history_of tbsp=tablespoon "
+    "tsp=teaspoon"
 )
 """Short forms without a full stop."""
 GREEK = _table(
     "α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron "
-    "π=pi ρ=rho ς=sigma σ=sigma τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega"
+    "π=pi ρ=rho µ=mu ς=sigma σ=sigma τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega"
 )
 ELEMENTS = (
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Zr Mo Ag Cd "
@@ -207,15 +225,21 @@ SIGNS = {
     "≈": "about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "≠": "is not equal to",
     "∞": "infinity", "√": "the square root of", "→": "to", "☉": "sun", "⇒": "implies", "¢": "cents", "∑": "the sum of",
     "∫": "the integral of", "∈": "in", "∂": "partial", "∩": "intersection", "∪": "union", "%": "percent",
-    "‰": "per mille", "°": "degrees", "&": "and", "@": "at", "+": "plus", "=": "equals",
+    "∉": "not in", "⊂": "is a subset of", "⊆": "is a subset of", "∀": "for all", "∃": "there exists", "∝":
+    "is proportional to", "≡": "is equivalent to", "∏": "the product of", "¬": "not", "∧": "and", "∨": "or",
+    "↑": "up", "↓": "down", "‰": "per mille", "&": "and", "@": "at", "+": "plus", "=": "equals",
 } | {sign: many for sign, (_, many, *_) in CURRENCIES.items() if len(sign) == 1 and not sign.isalnum()}  # fmt: skip
 """Symbols with a name wherever they stand."""
 STARTERS = frozenset(
     "A About After All Also Although An And Any Are As Ask At Be Because Before Bring But Buy By Call Can Check Click "
     "Come Could Did Do Does Don't During Each Even Every Everyone For From Get Give Go Had Has Have He Her Here His "
-    "How However I I'll I'm If In Is It It's Its Just Keep Let Look Make Maybe Most My Never New No Not Nothing Now "
+    "How However I If In Is It Its Just Keep Let Look Make Maybe Most My Never New No Not Nothing Now "
     "Of On Once One Only Or Our People Perhaps Please Press Put Read Send She Should Since So Some Soon Still Stop "
-    "Such Take Tell That That's The Their Then There These They This Those To Today Tomorrow Try Turn Two Until Use "
-    "Wait Was We We're Well Were What When Where Which While Who Why Will With Would Yes Yet You Your".split()
+    "Such Take Tell That The Their Then There These They This Those To Today Tomorrow Try Turn Two Until Use "
+    "Wait Was We Well Were What When Where Which While Who Why Will With Would Yes Yet You Your".split()
 )
 """Words that begin a sentence after an abbreviation ("in the U.S. They"); other capitals are names ("U.S. Senate")."""
+
+
+def begins_sentence(word: str) -> bool:
+    return not STARTERS.isdisjoint((word, re.split("['’]", word)[0]))

@@ -176,10 +176,20 @@ def test_what_has_no_sound_is_reported():
 
 def test_any_mixture_of_characters_ends_in_plain_words() -> None:
     random = np.random.default_rng(3)
-    pool = string.printable + "éßøδΩ½²€£–—…“”’°×→ﬁⅣ１😀你д\u0301\u200d"
+    pool = string.printable + "éßøδΩ½²€£–—…“”’°×→ﬁⅣ１😀你д\u0301\u200d\ud800\udc80\u202e\x1b"
     for _ in range(400):
         text = "".join(random.choice(list(pool), size=60))
         assert PLAIN.fullmatch(write_out(text).text), ascii(text)
+
+
+@pytest.mark.parametrize("unit", ["f(", "√(", "1/", "a/b/", "[", "<b>", "**a", "1½ ", ".[1]", "| a ", "Dr. ", "\n" + " " * 99])
+def test_long_texts_of_one_kind_end_in_plain_words(unit: str) -> None:
+    assert PLAIN.fullmatch(write_out((unit * 9000)[:9000]).text), "minutes, were the time quadratic"
+
+
+def test_halves_of_pairs_of_utf_16_are_reported() -> None:
+    written = write_out("So \ud83d\ude42 what \ud83d 5 km?")
+    assert (written.text, written.dropped) == ("So what five kilometers?", ("🙂", "\ufffd"))
 
 
 def test_any_two_halves_of_sentences_end_in_plain_words() -> None:
