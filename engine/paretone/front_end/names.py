@@ -243,8 +243,8 @@ _ADDRESS_MARKS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
 }  # fmt: skip
-_SPELLED = frozenset("py js html css csv xml png jpg jpeg mp4".split())
-_SPELLED_AS_ADDRESS = frozenset("www io ai uk us tv eu ca".split())
+_SPELLED = frozenset("py js ts md sh html css csv xml png jpg jpeg mp4".split())
+_SPELLED_AS_ADDRESS = _SPELLED.union("www io ai uk us tv eu ca".split())
 _FILES = (
     "pdf|txt|csv|py|js|ts|json|html|css|xml|cfg|yaml|yml|toml|md|docx|xlsx|png|jpg|jpeg|gif|wav|mp3|mp4|zip|exe|log|sh"
 )
