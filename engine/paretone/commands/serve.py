@@ -45,9 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--host", default=LOCAL[0], help="address to listen on (default: %(default)s, this machine only)"
     )
     group.add_argument(
-        "--port",
-        type=arguments.port,
-        help="port; 0: a free one (default: 8880 for speech, a free one for an engine)",
+        "--port", type=arguments.port, help="port; 0: a free one (default: 8880 for speech, a free one for an engine)"
     )
     group.add_argument("--token", default="", help="token that clients must send; needed beyond this machine")
     group.add_argument(
@@ -97,18 +95,17 @@ def _run_engine(options: argparse.Namespace, session: Session) -> Result:
             f"An engine listens on {LOCAL[0]} only and makes its own token; leave --host and --token out."
         )
 
-    def ready(found: dict[str, Any]) -> None:
-        # For a program that started this; it may be gone, and the engine stays.
-        with suppress(OSError):
-            print(ENGINE if sys.stdout.isatty() else f"{ENGINE} {json.dumps(found)}", flush=True)
+    where = server.state_file(data_folder())
+
+    def ready(found: dict[str, Any], ends: str = "Ctrl-C ends it.") -> None:
         if sys.stdout.isatty():
-            where = server.state_file(data_folder())
-            session.terminal.say(
-                f"The engine listens on port {found['port']}; its token is in {where}. Ctrl-C ends it."
-            )
+            session.terminal.say(f"The engine listens on port {found['port']}; its token is in {where}. {ends}")
+            return
+        with suppress(OSError):  # The program that started this may be gone, and the engine stays.
+            print(f"{ENGINE} {json.dumps(found)}", flush=True)
 
     if (there := server.running(data_folder())) is not None:
-        ready(there)
+        ready(there, "It ends where it was started.")
         return Result({"port": there["port"]}, "An engine of yours runs here already.")
     if hasattr(signal, "SIGHUP"):  # The line that started it may break.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -25,7 +25,7 @@ from paretone.audio.recording import encoded
 from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
-from paretone.reading import parsed_json, shown
+from paretone.reading import first_line, parsed_json, shown
 from paretone.serving import listening, may
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
@@ -81,6 +81,7 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
         raise Refused(400, f"The body is not JSON: {error}.") from error
     if not isinstance(given, dict):
         raise Refused(400, "The body must be a JSON object.")
+    given = {name: value for name, value in given.items() if value is not None}  # Some clients send all fields.
     if unknown := sorted(set(given) - _KNOWN):
         raise Refused(400, f"This server does not know {listed(unknown)}; leave that out.", unknown[0])
     text, wanted, form = given.get("input"), given.get("model", model), given.get("response_format", "wav")
@@ -156,6 +157,8 @@ class SpeechServer:
             return refused.response()
         except web.HTTPException as error:
             return Refused(error.status, f"{error.reason}.").response()
+        except web.RequestPayloadError as error:
+            return Refused(400, f"The body cannot be read: {first_line(error.__cause__ or error)}.").response()
 
     # --- Companions ---------------------------------------------------------------------------------------------------
     async def _models(self, request: web.Request) -> web.Response:

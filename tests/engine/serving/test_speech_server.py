@@ -11,8 +11,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.client import HTTPResponse
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +138,16 @@ def test_companions_name_the_model_its_voices_and_the_state(address: str) -> Non
 def test_a_wrong_request_is_told_what_is_wrong(address: str, body: bytes, status: int, words: str) -> None:
     found, error = post(address, body)
     assert found == status and words in error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_fields_without_a_value_are_as_not_given_and_a_body_that_cannot_be_decoded_is_said(address: str) -> None:
+    assert post(address, b'{"input": "Rice.", "voice": null, "seed": null, "instructions": null}') == (200, {})
+    host, _, port = address.rpartition(":")
+    with closing(HTTPConnection(host, int(port))) as direct:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Encoding": "gzip"}
+        direct.request("POST", "/v1/audio/speech", b'{"input": "Rice."}', headers)
+        answer = direct.getresponse()
+        assert answer.status == 400 and "cannot be read" in json.load(answer)["error"]["message"]
 
 
 def test_without_the_token_nothing_is_spoken(address: str) -> None:
