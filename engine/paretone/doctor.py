@@ -177,8 +177,7 @@ def _space(name: str, folder: Path, there: Path) -> Check:
 # --- Models and packages ----------------------------------------------------------------------------------------------
 def _models() -> Iterator[Check]:
     bundled = [one for one in catalogue.models() if one.bundled]
-    lacking = [one.title for one in bundled if not one.available]
-    if lacking:
+    if lacking := [one.title for one in bundled if not one.available]:
         advice = "Install Paretone again: its own models are part of it."
         yield Check("Bundled models", PROBLEM, f"{', '.join(lacking)} cannot be loaded", advice)
     else:
@@ -198,8 +197,7 @@ def _plug_ins() -> Iterator[Check]:
 
 def _packages() -> Iterator[Check]:
     for one in extras.EXTRAS:
-        lacking = one.missing
-        if lacking:
+        if lacking := one.missing:
             advice = f"If you want that: Help › Optional packages…, or pip install 'paretone[{one.name}]'."
             if packaged():
                 how = extras.how_to_add(one.name)

@@ -59,8 +59,7 @@ def exact(
     ``optional`` ones may be absent. Raises ``error`` with the field at fault, as part of ``where``."""
     if not isinstance(data, dict):
         raise error(f"{where} must be an object, not {type(data).__name__}.")
-    unknown = sorted(set(data) - set(kinds), key=str)
-    if unknown:
+    if unknown := sorted(set(data) - set(kinds), key=str):
         raise error(f"{where} has an unknown field {shown(unknown[0])}.")
     for name, kind in kinds.items():
         if name not in data:

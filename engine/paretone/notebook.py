@@ -32,6 +32,7 @@ from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError
 from paretone.extras import needing
+from paretone.fields import record
 from paretone.front_end.speakable import require_words
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
@@ -356,8 +357,10 @@ class Model:
         >>> model.view("attention-maps", layer=5, step=1).to_csv()
         """
         setting, _ = self._setting(options, techniques, seed)
-        said = Utterance(text or catalogue.sentences()[0], self._voice(voice, transcript))
-        return self._desk.carry_out(commands.ComputeView(JOB, name, said, setting, Values(knobs))).figure
+        said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
+        require_words(said)
+        command = commands.ComputeView(JOB, name, Utterance(said, speaker), setting, Values(knobs))
+        return self._desk.carry_out(command).figure
 
     def roofline(
         self,
@@ -378,6 +381,7 @@ class Model:
         >>> model.roofline(card="h100").to_json()
         """
         said, speaker = text or catalogue.sentences()[0], self._voice(voice, transcript)
+        require_words(said)
         setting, artefacts = self._prepared(said, speaker, *self._setting(options, techniques, seed, as_published))
         measure = commands.MeasureRoofline(JOB, Utterance(said, speaker), setting, artefacts, rounds=rounds, card=card)
         return self._desk.carry_out(measure).report
@@ -390,11 +394,12 @@ class Model:
         >>> model.prepare("guidance_free", weight=0.67, work="runs/guidance-free", minutes=5)
         """
         declared = technique(name)
+        if not declared.jobs:
+            raise SettingError(f"{declared.title} prepares nothing; use it as it is.")
         found = [one for one in declared.jobs if job in ("", one.name)]
         if len(found) != 1:
-            names = [one.name for one in declared.jobs]
-            said = f"has no job named {shown(job)}" if job else "has several jobs" if names else "prepares nothing"
-            raise SettingError(f"{declared.title} {said}; {meant(job, names, 'it has')}")
+            said = f"has no job named {shown(job)}" if job else "has several jobs"
+            raise SettingError(f"{declared.title} {said}; {meant(job, [one.name for one in declared.jobs], 'it has')}")
         kind = imported(found[0].request)
         known = {one.name: one.default is MISSING and one.default_factory is MISSING for one in fields(kind)}
         if unknown := sorted(set(values) - set(known)):
@@ -404,7 +409,13 @@ class Model:
         given = {**{name: value for name, value in here.items() if name in known}, **values}
         if lacking := [one for one, required in known.items() if required and one not in given]:
             raise SettingError(f"{declared.title}: {found[0].name} also needs {', '.join(lacking)}.")
-        request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
+        for one in fields(kind):
+            if one.name in given and str(one.type).startswith("tuple"):
+                given[one.name] = tuple(_listed(given[one.name], one.name))
+        try:
+            request = record(kind, {name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
+        except ValueError as error:
+            raise SettingError(f"{declared.title}: {found[0].name}: {error}.") from error
         return self._desk.carry_out(commands.Prepare(JOB, name, request)).result
 
     def export(self, profile: Profile | str | Path, target: str, folder: str | Path) -> tuple[Path, ...]:
@@ -412,7 +423,7 @@ class Model:
         ``paretone export --help``); returns the files."""
         given = profile if isinstance(profile, Profile) else Profile.load(str(profile))
         written = self._desk.carry_out(commands.ExportProfile(JOB, given, target, str(folder), self._folder))
-        return tuple(Path(folder) / name for name in written.files)
+        return tuple(Path(str(folder)) / name for name in written.files)
 
     def cancel(self) -> None:
         """End the running call within a step; for another thread."""
@@ -514,6 +525,11 @@ class Speech:
         return self.take.setting
 
     @property
+    def repeats(self) -> tuple[Measurements, ...]:
+        """Each run, if it was timed again: see :func:`paretone.spread`."""
+        return self.take.repeats
+
+    @property
     def measurements(self) -> Measurements:
         return self.take.measurements
 
@@ -541,6 +557,8 @@ class Speech:
 
     def profile(self, baseline: Speech | None = None) -> Profile:
         """Setting, artefacts and measurements, for use elsewhere; with a ``baseline``, also the speed-up."""
+        if not isinstance(baseline, Speech | None):
+            raise SettingError(f"baseline must be a take from speak, not {shown(baseline)}.")
         evidence = Evidence.of(self.take, None if baseline is None else baseline.take)
         return Profile.of(self.setting, self.model.info, self.artefacts, evidence)
 
@@ -564,7 +582,7 @@ class Speech:
         return first_codebooks(self.take, count, self.voice, self.model._desk)
 
     def time_again(self, times: int = commands.REPEATS) -> Speech:
-        """The same speech timed again: its times are medians, and ``take.repeats`` has every run."""
+        """The same speech timed again: its times are medians of all :attr:`repeats`."""
         if not isinstance(times, int) or times < 1:
             raise SettingError(f"times must be a whole number from 1 on, not {shown(times)}.")
         again = commands.TimeAgain(

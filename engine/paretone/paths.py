@@ -19,8 +19,7 @@ def resource(*parts: str) -> Path:
 
 def data_folder() -> Path:
     """The user's folder for takes, calibrations and downloaded models. ``PARETONE_DATA`` overrides it."""
-    override = os.environ.get("PARETONE_DATA")
-    if override:
+    if override := os.environ.get("PARETONE_DATA"):
         return Path(override)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Paretone"

@@ -71,7 +71,7 @@ class PlugIns:
         """Refusal of a ``name`` of ``one``, such as ``"model"``: a similar one of ``known``, or why it was left out."""
         known, head = list(known), f"There is no {one} named {shown(name)}"
         reasons = {each: sentence for sentence, names in self.left_out for each in names}
-        near = name if name in reasons else nearest(name, [*known, *reasons])
+        near = str(name) if str(name) in reasons else nearest(name, [*known, *reasons])
         if near in reasons:
             return SettingError(f"{head}{'' if near == name else f' (did you mean {near!r}?)'}. {reasons[near]}")
         if near:

@@ -97,8 +97,8 @@ def test_settings_are_as_published(model: Model) -> None:
 
 def test_times_are_medians_of_repeats_and_a_notebook_shows_a_player(model: Model) -> None:
     speech = model.speak(TEXT, options=FEW, repeat=2)
-    assert len(speech.take.repeats) == 2
-    assert speech.measurements.seconds == pytest.approx(np.median([one.seconds for one in speech.take.repeats]))
+    assert len(speech.repeats) == 2 and paretone.spread(speech, "seconds") is not None
+    assert speech.measurements.seconds == pytest.approx(np.median([one.seconds for one in speech.repeats]))
     shown = speech._repr_html_()
     assert "<audio controls" in shown and "RTF" in shown
 
@@ -227,6 +227,18 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "file, no path": (lambda model: model.speak(TEXT, options=FEW).save(3), "path must be that of a file"),
     "nothing to say": (lambda model: paretone.say(3), "text must be a text, not 3"),
     "word, no text": (lambda model: paretone.teach(3, "three"), "'3' cannot be taught"),
+    "job's number": (
+        lambda model: model.prepare("guidance_free", weight=0.5, work="none", minutes="x"),
+        "train: minutes must be of type .*, not 'x'",
+    ),
+    "job's list": (
+        lambda model: model.prepare("guidance_free", weight=0.5, work="none", steps=1, stages=1),
+        "stages must be a list, not 1",
+    ),
+    "view of no text": (lambda model: model.view("attention-maps", 3), "text must be a text, not 3"),
+    "several names": (lambda model: paretone.load(["f5-mini"]), "There is no model named"),
+    "baseline": (lambda model: model.speak(TEXT, options=FEW).profile(3), "baseline must be a take"),
+    "no jobs": (lambda model: model.prepare("steps"), "prepares nothing"),
     "job's required field": (lambda model: model.prepare("guidance_free", work="none"), "train also needs weight"),
     "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),
 }

@@ -54,6 +54,10 @@ def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
     if len(paths) > 1:
         return _refused(f"Drop one thing at a time, not {len(paths)}.")
     if paths:
+        from paretone_app.results.study import results_at  # Slow to import.
+
+        if (results := results_at(paths[0])) is not None:
+            return Dropped(Target.STUDY, Target.STUDY.value, results)
         return _of_folder(paths[0]) if paths[0].is_dir() else _of_file(paths[0])
     if text.strip():
         return Dropped(Target.TEXT, Target.TEXT.value, text=text)
@@ -71,24 +75,16 @@ def text_of(path: Path) -> str:
 
 
 def _of_file(path: Path) -> Dropped:
-    from paretone.studies.store import DATABASE  # Slow to import, here and below.
-
     ending = path.suffix.lower()
     # Setup refuses sound that cannot be read, with a reason.
     if target := _ENDINGS.get(ending):
         return Dropped(target, target.value, path)
-    if path.name == DATABASE:
-        return Dropped(Target.STUDY, Target.STUDY.value, path.parent)
     if ending in config_file.WEIGHTS:
         return _model(_folder_of(path))
     return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
 
 
 def _of_folder(path: Path) -> Dropped:
-    from paretone.studies.store import DATABASE
-
-    if (path / DATABASE).is_file():
-        return Dropped(Target.STUDY, Target.STUDY.value, path)
     try:
         looked_at = [one for one, _ in zip(path.rglob("*"), range(2_000), strict=False)]
     except OSError as error:

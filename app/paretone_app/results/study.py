@@ -216,6 +216,12 @@ def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores
     )
 
 
+def results_at(path: Path) -> Path | None:
+    """The folder of results that ``path`` is, or whose database it is; ``None`` without any."""
+    folder = path.parent if path.name == DATABASE else path
+    return folder if (folder / DATABASE).is_file() else None
+
+
 def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> OpenStudy:
     """The study at ``place``, a file or a results folder. Raises :class:`StudyError` for a folder without results."""
     if not place.is_dir():

@@ -170,7 +170,7 @@ def write_json(path: Path, data: object) -> None:
 def _named(name: str | Path, what: str) -> Path:
     if not str(name).strip():
         raise PlainError(f"The name of a {what} to write is empty; give one.")
-    return Path(name)
+    return Path(str(name))
 
 
 def _require_permission(folder: Path, problem: str, path: Path) -> None:

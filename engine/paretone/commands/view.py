@@ -34,8 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
         arguments.add_output(one)
         one.set_defaults(view=view)
-        knobs = view.knobs(NOMINAL_LAYERS)
-        if knobs:
+        if knobs := view.knobs(NOMINAL_LAYERS):
             arguments.add_knobs(one.add_argument_group("the view"), knobs)
         one.add_argument("--csv", metavar="FILE", help="write all values as one long table")
         arguments.add_text(one)
@@ -57,8 +56,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, options.variant)
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
     for technique in _calibrated(view):
-        given = arguments.given(options, technique.knobs)
-        if given:
+        if given := arguments.given(options, technique.knobs):
             # In the published rule, what is given replaces only itself.
             published = RULE in view.knobs(NOMINAL_LAYERS) and "rule" not in knobs
             used = rule_of(technique, plain, model.info.knobs, published).replace(**given)

@@ -218,8 +218,7 @@ def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> 
     """Complete ``values`` with defaults and check each one. Raises :class:`SettingError` with ``owner`` and the knob
     for an unknown name or a value out of range."""
     declared = {knob.name: knob for knob in knobs}
-    unknown = sorted(set(values) - set(declared))
-    if unknown:
+    if unknown := sorted(set(values) - set(declared)):
         raise SettingError(f"{owner} has no knob named {shown(unknown[0])}; {meant(unknown[0], declared, 'it has')}")
     found = {name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()}
     return Values.complete(found, {knob.name: knob.default for knob in declared.values() if knob.later})

@@ -316,8 +316,8 @@ class Profile:
     def load(cls, path: str | Path) -> Profile:
         """Read a profile. Raises :class:`ProfileError` with the file and the field at fault."""
         with legible(ProfileError, "profile", path):
-            require_regular(path)
-            with Path(path).open("rb") as file:
+            require_regular(str(path))
+            with Path(str(path)).open("rb") as file:
                 content = file.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
             raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")

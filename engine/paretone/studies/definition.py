@@ -106,7 +106,6 @@ class _Reader:
         fields, vocoder = self._fields, self._fields.text("vocoder")
         self._entry.require_vocoder(vocoder)
         seeds, rounds = self._seeds(), fields.whole("rounds", 1, minimum=1)
-        limit = fields.whole("limit", LIMIT, minimum=1)
         evaluation = self._evaluation()
         utterances = self._utterances(evaluation)
         # By default not those of the evaluation.
@@ -125,7 +124,7 @@ class _Reader:
         # Counted before building: a product of ten axes would exceed memory.
         combinations = sum(math.prod(len(axis.values) for axis in axes) for axes in grids)
         settings = len(listed) + combinations + len(servers) + (search.trials if search else 0)
-        _require_possible((settings, len(utterances), len(seeds), rounds), limit)
+        _require_possible((settings, len(utterances), len(seeds), rounds), fields.whole("limit", LIMIT, minimum=1))
         candidates = self._with_baselines([*listed, *(one for axes in grids for one in self._grid(axes))], search)
         study = Study(
             title=fields.text("title", "Study"),
@@ -230,8 +229,7 @@ class _Reader:
         fields.require_known()
         if not audio.is_file():
             raise StudyError(f"there is no recording {audio} for a voice; check the path.")
-        problem = catalogue.voice_problem(audio, self._model, self._folder, transcript)
-        if problem:
+        if problem := catalogue.voice_problem(audio, self._model, self._folder, transcript):
             raise StudyError(problem)
         return own_voice(audio, transcript)
 
@@ -254,8 +252,7 @@ class _Reader:
                 knobs = study_fields(used.get(name, {}), f"setting[{index}].techniques.{name}.")
                 fixed = published[name].knobs if name in published else {}
                 setting = setting.with_technique(used_technique(technique(name), {**fixed, **knobs.all()}))
-            reason = self._problem(setting)
-            if reason:
+            if reason := self._problem(setting):
                 raise StudyError(f"setting[{index}] cannot be used: {reason}")
             name = fields.text("name") or named
             fields.require_known()
@@ -270,8 +267,7 @@ class _Reader:
         found: dict[str, Candidate] = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
-            reason = self._problem(setting)
-            if reason:
+            if reason := self._problem(setting):
                 self._ruled_out.append((setting.fingerprint, reason))
             else:
                 # With a technique off, its other axes have no effect.
@@ -299,8 +295,7 @@ class _Reader:
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
     """Raise :class:`StudyError` for more takes than ``limit``."""
-    takes = math.prod(counts)
-    if takes <= limit:
+    if (takes := math.prod(counts)) <= limit:
         return
     parts = [
         f"{grouped(count)} {name}{'' if count == 1 else 's'}"

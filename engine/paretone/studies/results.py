@@ -510,8 +510,7 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
     figures: dict[str, Estimate] = {}
     for one in JUDGED:
         said = (_judged(one, verdicts) for verdicts, _ in found.values())
-        values = [value for value in said if value is not None]
-        if values:
+        if values := [value for value in said if value is not None]:
             figures[one.name] = estimate(one.name, values)
     return figures, why_not
 

@@ -122,8 +122,7 @@ def read(path: Path) -> SampleChoices:
         if not choices.models:
             raise StudyError("no model speaks; give a [[sample]] with a model.")
         names = [one.name for one in samples]
-        twice = next((name for name in names if names.count(name) > 1), "")
-        if twice:
+        if twice := next((name for name in names if names.count(name) > 1), ""):
             raise StudyError(f"two samples are named {shown(twice)}.")
         for model in choices.models:
             definition.parse(choices.study(model), catalogue.entry(model).title)

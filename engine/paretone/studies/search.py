@@ -253,8 +253,7 @@ class Searcher:
         axes = {axis.name: VariedKnob(axis.technique, axis.knob, ()) for axis in self._search.axes}
         values = {axes[name]: value for name, value in params.items()}
         setting = assembled(self._study.model, self._options, values)
-        reason = conflict(setting)
-        if reason:
+        if reason := conflict(setting):
             raise SettingError(reason)
         return Candidate(setting, SEARCH)
 

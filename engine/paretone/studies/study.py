@@ -84,7 +84,6 @@ class Study:
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
     evaluation: EvaluationSet | None = field(default=None, repr=False, compare=False)
-    """The evaluation set that its sentences are from."""
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

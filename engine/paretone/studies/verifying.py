@@ -130,8 +130,7 @@ class _Verification:
     def _code(self) -> Check:
         made = dict.fromkeys(take.machine.rpartition("; ")[2] for take in self._takes)
         now, code, codes = describe().line.rpartition("; ")[2], code_fingerprint(), self._store.codes()
-        others = [one for one in made if one != now]
-        if others:
+        if others := [one for one in made if one != now]:
             return Check("Code", None, f"It was made with {' and '.join(others)}; here is {now}.")
         if codes and code not in codes:
             return Check("Code", None, f"Paretone's code has been changed: it is {code}, and was {', '.join(codes)}.")

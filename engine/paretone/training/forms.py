@@ -70,7 +70,6 @@ class TrainingOffer:
 
     knobs: Mapping[str, object]
     text: str
-    """Button text."""
     tip: str
     estimate: str = ""
     """Estimated time, as a sentence."""

@@ -131,11 +131,9 @@ class StrategyPresenter(StorePresenter):
         if self.strategy is None:
             return
         reports = running_reports(events, self._state.jobs)
-        similarities = [one for one in reports if isinstance(one, Similarities)]
-        if similarities:
+        if similarities := [one for one in reports if isinstance(one, Similarities)]:
             self.strategy.add_similarities(similarities[-1].values)
-        trials = tuple(one for one in reports if isinstance(one, Trial))
-        if trials:
+        if trials := tuple(one for one in reports if isinstance(one, Trial)):
             self.strategy.add_trials(trials)
 
     def _job_began(self, job: Job) -> None:

@@ -68,14 +68,14 @@ class StudiesMemory:
 
     def places(self) -> Iterator[Path]:
         """Places of the last session's open studies, the shown one first: folders, or files never run."""
-        from paretone.studies.store import DATABASE
         from paretone.studies.study import results_folder
+        from paretone_app.results.study import results_at
 
         chosen = str(self._settings.value(_CHOSEN, ""))
         files = {str(results_folder(one)): Path(one) for one in self.recent}
         for place in sorted(listed_in(self._settings, _OPEN), key=lambda one: one != chosen):
             folder, file = Path(place), files.get(place)
-            if (folder / DATABASE).exists():
+            if results_at(folder) is not None:
                 yield folder
             elif file is not None and file.exists():
                 yield file
