@@ -324,7 +324,7 @@ _IN_MENUS = (
     r"(?:^|[.:;(] )(?=(?:File|Edit|View|Insert|Format|Tools|Settings|Options|Help|Window|Home|Menu|Preferences)\b))"
     r"[^.!?<>]+(?:>[^.!?<>]+)*"
 )
-_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b|(?:[A-Za-z]/)+[A-Za-z]\b)"
+_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b|(?:[a-z]/)+[a-z]\b|(?:[A-Z]/)+[A-Z]{{1,3}}\b)"
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
     semiotic("electronic",
@@ -391,7 +391,7 @@ NAMES = (
     semiotic("identifier", r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=lambda match, around: " ".join(
         number(one) if one[0].isdecimal() else FORMS["letters"](one) if one.isupper() and len(one) < 4 else one
         for one in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]))),
-    semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d)(?![-\d])",
+    semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d|(?<=7\d7-)\d00)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
     semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_LABELS),
     semiotic("identifier", r"\b(\d+)-(\d{2,})(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
@@ -452,8 +452,8 @@ NAMES = (
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
     semiotic("address", rf"\bCo\.(?=, (?:{one_of((*STATES.values(), *STATES_IN_SHORT))}))", say="County",
         after="[a-z] "),
-    semiotic("address", r"\b([NSEW])\.(?= (?:Korea|Africa|America|Dakota|Carolina|Sudan|Virginia|Germany|Ireland)n?\b)",
-        say=DIRECTIONS),
+    semiotic("address", r"\b([NSEW])\.(?= (?:(?:Korea|Africa|America|Dakota|Carolina|Sudan|Virginia|Germany)n?|"
+        r"Ireland|\d+(?:st|nd|rd|th)|gate|side|end|entrance|wing)\b)", say=DIRECTIONS),
     semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
     semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
         after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),

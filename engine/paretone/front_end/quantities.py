@@ -317,7 +317,7 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
     if unit == "K":
         return gap == " " and not around.precedes(COUNTED_NOUN)
     if unit in ("BR", "BA"):
-        return not gap or around.precedes(r"[/,;]| (?:home|house|condo|unit|flat)\b")
+        return gap != " " or around.precedes(r"[/,;]| (?:home|house|condo|unit|flat)\b")
     return bool(gap) or unit != "mo"
 
 
@@ -395,7 +395,7 @@ def _place_on_earth(match: re.Match[str], around: Around) -> str:
 
 def _by(match: re.Match[str], around: Around) -> Said | None:
     unit = match["unit"]
-    parts = re.split(r" ?[x×] ?", match["sizes"])
+    parts = re.split(r"[ \"]?[x×] ?", match["sizes"])
     if (not unit and "×" in match["sizes"]) or re.match(r"\d+x ", match["sizes"]):
         return None
     said = [pairs(one) if len(one) == 4 else number(one) for one in parts]
@@ -518,7 +518,7 @@ _DOT = r"(?:\.(?= (?:[a-z(\d=&+@]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _NO_NOUN = r"[,;).?!]| (?:and|in|from|for|on|to)\b|$"
-_DOTTED = {"tab": "tablet", "cap": "capsule", "sh": "share", "ov": "over"}  # Other words without their full stop.
+_DOTTED = {"tab": "tablet", "cap": "capsule", "sh": "share", "pr": "pair", "ov": "over"}  # With a full stop.
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
     r"[^.!?]{0,30}[ (])"
@@ -577,7 +577,7 @@ CLASSES = (
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, quantity=True,
         unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
-    semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)",
+    semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
         say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),

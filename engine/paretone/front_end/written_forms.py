@@ -121,7 +121,8 @@ TITLES = _either(
     "pkg=package addr=address appt=appointment gen=generation Amb=Ambassador Insp=Inspector Det=Detective "
     "Brig=Brigadier Fr=Father Mme=Madame sm=small pkgs=packages pgs=pages vols=volumes chs=chapters eqs=equations "
     "Thm=Theorem Lem=Lemma Prop=Proposition Def=Definition paras=paragraphs eds=editors esp=especially usu=usually "
-    "dia=diameter diam=diameter attn=attention std=standard btwn=between feat=featuring incl=including excl=excluding"
+    "dia=diameter diam=diameter attn=attention std=standard btwn=between feat=featuring incl=including excl=excluding "
+    "conf=conference"
 )
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
 COUNTED = _either(
