@@ -21,7 +21,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, cycle
@@ -216,37 +216,35 @@ def hash_of(texts: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
 class Load:
     """Measures ``target`` with ``texts`` and ``seeds`` in turn."""
 
-    def __init__(
-        self,
-        target: Target,
-        texts: Sequence[str],
-        *,
-        seeds: Sequence[int | None] = (0, 1, 2),
-        requests: int = 20,
-        seconds: float = 0.0,
-        warm_up: int = 2,
-        check: Callable[[], None] = lambda: None,
-        progress: Callable[[Level, float, float], None] = lambda level, done, total: None,
-    ) -> None:
-        """``requests`` are counted at each load, or as many as begin within ``seconds``, if given. ``check`` may raise
-        to cancel; ``progress`` gets the answered requests of a load, and all of them; or the seconds."""
-        if not texts:
-            raise SettingError("There is nothing to say; give at least one text.")
-        self._target, self._texts, self._seeds = target, tuple(texts), tuple(seeds)
-        self._requests, self._seconds, self._warm_up = requests, seconds, warm_up
-        self._check, self._progress = check, progress
+    target: Target
+    texts: Sequence[str]
+    _: KW_ONLY
+    seeds: Sequence[int | None] = (0, 1, 2)
+    requests: int = 20
+    """Counted at each load."""
+    seconds: float = 0.0
+    """If given, all requests that begin within them are counted instead."""
+    warm_up: int = 2
+    """Requests before those that are counted."""
+    check: Callable[[], None] = lambda: None
+    """May raise to cancel."""
+    progress: Callable[[Level, float, float], None] = lambda level, done, total: None
+    """Gets the answered requests of a load, and all of them; or the seconds."""
 
     def run(self, levels: Sequence[Level]) -> Iterator[Measured]:
         """Each load in turn. Raises :class:`PlainError` if the server cannot be reached or refuses every request of the
         warm-up."""
+        if not self.texts:
+            raise SettingError("There is nothing to say; give at least one text.")
         for level in levels:
             yield asyncio.run(self._run(level))
 
     async def _run(self, level: Level) -> Measured:
-        headers = {"Authorization": f"Bearer {self._target.token}"} if self._target.token else {}
+        headers = {"Authorization": f"Bearer {self.target.token}"} if self.target.token else {}
         times = aiohttp.ClientTimeout(total=LONGEST_SECONDS)
         async with aiohttp.ClientSession(
             headers=headers, timeout=times, connector=aiohttp.TCPConnector(limit=0)
@@ -262,7 +260,7 @@ class Load:
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
-                self._check()
+                self.check()
                 await asyncio.wait([task], timeout=0.1)
             return list(task.result())
         finally:
@@ -270,27 +268,27 @@ class Load:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _warm(self, session: aiohttp.ClientSession) -> None:
-        asked = [ask(session, self._target, self._texts[0], None, time.perf_counter()) for _ in range(self._warm_up)]
+        asked = [ask(session, self.target, self.texts[0], None, time.perf_counter()) for _ in range(self.warm_up)]
         found = [one() for one in await self._watched(asyncio.gather(*asked))]
         if found and all(one.failure for one in found):
             why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
-            raise PlainError(f"{self._target.endpoint} does not speak: {why}.")
+            raise PlainError(f"{self.target.endpoint} does not speak: {why}.")
 
     async def _asked(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
-        wanted = ((text, seed) for seed in cycle(self._seeds) for text in self._texts)
+        wanted = ((text, seed) for seed in cycle(self.seeds) for text in self.texts)
         answers, began, started = list[_Answer](), time.perf_counter(), 0
 
         def another(due: float) -> bool:
             """Whether a request begins when it is ``due``."""
             nonlocal started
-            fits = due < began + self._seconds if self._seconds else started < self._requests
+            fits = due < began + self.seconds if self.seconds else started < self.requests
             started += fits
             return fits
 
         async def one(due: float) -> None:
-            answers.append(await ask(session, self._target, *next(wanted), due))
-            passed = min(time.perf_counter() - began, self._seconds)
-            self._progress(level, passed or len(answers), self._seconds or self._requests)
+            answers.append(await ask(session, self.target, *next(wanted), due))
+            passed = min(time.perf_counter() - began, self.seconds)
+            self.progress(level, passed or len(answers), self.seconds or self.requests)
 
         async def client() -> None:
             while another(due := time.perf_counter()):
