@@ -246,8 +246,12 @@ def bytes_per_pass(model: TokenModel, context: int) -> float:
     halves = isinstance(transformer.fused_layers[0].down, HalfProduct)
     layers = config.layers * config.weights_of_layer * (2 if halves else width)
     head = model.head.numel() * model.head_weight_bytes
-    predictor = getattr(model, "predictor", None)
-    more = predictor.weight_bytes if predictor is not None else 0.0
+    more, predictor = 0.0, getattr(model, "predictor", None)
+    if predictor is not None:  # It reads all its weights for every code of a frame.
+        inner = predictor.transformer.config
+        each = getattr(predictor.transformer.fused_layers[0].down, "weight_bytes", width)
+        scored = predictor.tables.shape[1] * inner.hidden
+        more = predictor.groups * each * (inner.layers * inner.weights_of_layer + scored)
     return more + layers + head + 2.0 * config.layers * config.key_width * context * width
 
 

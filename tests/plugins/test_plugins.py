@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import EncodecConfig, EncodecModel, LlamaConfig, LlamaForCausalLM
 
 from paretone.errors import PlugInError, ProfileError, SettingError
-from paretone.export.language import huggingface_source
+from paretone.export.language import HuggingFaceSource
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
@@ -294,8 +294,8 @@ def test_the_language_model_speaks_with_fewer_layers_and_is_exported(plugged: Pa
     assert spoken.sample_rate == 24000 and spoken.trace.decoding.tokens
     packed = plain.with_technique(UsedTechnique("weight_only", Values(anyway=True)))
     assert len(synthesise(model, "Rice.", voice("", LANGUAGE), packed).samples)
-    source = huggingface_source(own_place(LANGUAGE), lambda: None)
-    assert source.base() == model.info.fingerprint and source.layers() == 3
+    source = HuggingFaceSource(own_place(LANGUAGE))
+    assert source.base() == model.info.fingerprint and source.config.number("num_hidden_layers") == 3
 
 
 def test_a_study_sweeps_it_and_another_process_speaks_its_profile(plugged: Path, tmp_path: Path) -> None:

@@ -274,10 +274,7 @@ class ProfileDialog(DestinationDialog):
 
 
 STUDENT, DRAFT = "student", "draft"
-_OFFICIAL = (
-    "llm.pt and its configuration, which replace the release's: the official class loads them with this number of "
-    "layers."
-)
+_OFFICIAL = "weights and their configuration, which replace the release's: the official class then has these layers."
 _HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained loads it."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
@@ -31,22 +32,25 @@ from paretone.models.cosyvoice3.checkpoint import COSYVOICE3
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import Shards, fingerprint, plain_file, read_weights
+from paretone.models.files.config_file import ConfigFile
 from paretone.models.files.layer_importance import pruned, require_layers
 from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.speaking import LAYOUT_FILE
+from paretone.models.qwen3_tts.checkpoint import TalkerNames
 from paretone.observer import Observer
-from paretone.reading import parsed_json, read_bytes, readable
+from paretone.reading import read_bytes, readable
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.plan import imported
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, knobs_of
 from paretone.techniques.base import AnyWeights
 from paretone.techniques.registry import brought
+from paretone.techniques.resolving import known
 
 STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
-WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
+WEIGHTS, CONFIG, HEAD, TALKER = "model.safetensors", "config.json", "lm_head.weight", "talker_config"
 LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 """Files exported with the weights, if they exist."""
@@ -78,7 +82,9 @@ class Source(Protocol):
     def base(self) -> str:
         """Fingerprint of the checkpoint."""
 
-    def layers(self) -> int: ...
+    @property
+    def config(self) -> ConfigFile:
+        """Sizes of the language model, as Hugging Face names them."""
 
     def weights(self) -> dict[str, Tensor]:
         """Tensors by official name."""
@@ -92,21 +98,22 @@ class HuggingFaceSource:
     """A folder for ``AutoModelForCausalLM.from_pretrained``. Reading raises :class:`CheckpointError`."""
 
     root: Path
-    companions: tuple[str, ...]
     checks: Callable[[], None] = lambda: None
+    companions: tuple[str, ...] = TOKENIZER_FILES
 
     def base(self) -> str:
         return Shards.find(self.root).fingerprint(self.checks)
 
-    def layers(self) -> int:
-        return read_config(self.root / CONFIG)["num_hidden_layers"]
+    @property
+    def config(self) -> ConfigFile:
+        return ConfigFile.read(self.root / CONFIG)
 
     def weights(self) -> dict[str, Tensor]:
         return Shards.find(self.root).read(check=self.checks)[0]
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`, including the companions."""
-        config = shallower(read_config(self.root / CONFIG), retained)
+        config = shallower(self.config.entries, retained)
         if HEAD in tensors:  # A trained head is no longer tied to the embedding.
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
@@ -136,8 +143,9 @@ class CosySource:
     def base(self) -> str:
         return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
 
-    def layers(self) -> int:
-        return read_config(self.parts.place(COSY_CONFIG))["num_hidden_layers"]
+    @property
+    def config(self) -> ConfigFile:
+        return ConfigFile.read(self.parts.place(COSY_CONFIG))
 
     def weights(self) -> dict[str, Tensor]:
         return read_weights(self.parts.place(LANGUAGE_MODEL), self.checks, COUNTERS)
@@ -147,26 +155,34 @@ class CosySource:
         buffer = io.BytesIO()
         # Views are written with their whole storage, so copy.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = shallower(read_config(self.parts.place(COSY_CONFIG)), retained)
-        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
+        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(shallower(self.config.entries, retained))}
 
 
-def huggingface_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
-    return HuggingFaceSource(root, TOKENIZER_FILES, checks)
+@dataclass(frozen=True)
+class TalkerSource(HuggingFaceSource):
+    """A release of Qwen3-TTS, of which an export replaces two files."""
+
+    @property
+    def config(self) -> ConfigFile:
+        return super().config.part(TALKER, needed=True)
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """As in :class:`Source`: all parts, with these layers of the talker."""
+        others = {name: value for name, value in self.weights().items() if not name.startswith(TalkerNames.layers)}
+        config = {**super().config.entries, TALKER: shallower(self.config.entries, retained)}
+        return {WEIGHTS: save({**others, **tensors}, {"format": "pt"}), CONFIG: json_file(config)}
 
 
-def cosyvoice3_source(root: Path, checks: Callable[[], None]) -> CosySource:
-    return CosySource(root, checks, COSYVOICE3)
-
-
-def lm_mini_source(root: Path, checks: Callable[[], None]) -> HuggingFaceSource:
-    return HuggingFaceSource(root, LM_MINI_FILES, checks)
+cosyvoice3_source = partial(CosySource, edition=COSYVOICE3)
+lm_mini_source = partial(HuggingFaceSource, companions=LM_MINI_FILES)
 
 
 def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; return the files. Raises :class:`SettingError` if there is none,
     :class:`PlainError` if it cannot be read or written."""
     chosen = entry(job.model)
+    if reason := _owner(job.kind)[0].not_offered(known(chosen.id)):
+        raise SettingError(f"A {job.kind} cannot be exported: {reason}")
     source = source_of(chosen, job.model_folder, follower.check)
     follower.status("Reading the checkpoint")
     base = source.base()
@@ -222,7 +238,7 @@ def tensors_of(source: Source, weights: StudentWeights | DraftWeights) -> dict[s
     :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
     if isinstance(weights, StudentWeights):
         return read_weights(Path(weights.path), source.checks)
-    require_layers(weights.retained, source.layers())
+    require_layers(weights.retained, source.config.number("num_hidden_layers"))
     return pruned(source.weights() | read_weights(Path(weights.path), source.checks), weights.retained)
 
 
@@ -237,7 +253,7 @@ def _checkpoint(
     provenance = {
         "made_by": f"Paretone {__version__}",
         "base": base,
-        "base_layers": source.layers(),
+        "base_layers": source.config.number("num_hidden_layers"),
         RETAINED: list(weights.retained),
         "technique": owner.title,
         "paper": owner.paper.reference,
@@ -245,11 +261,6 @@ def _checkpoint(
         "file": weights.fingerprint,
     }
     return {**source.files(tensors, weights.retained), PROVENANCE: json_file(provenance)}
-
-
-def read_config(path: Path) -> dict:
-    with readable(CheckpointError, f"{path} cannot be read", "restore the model folder"):
-        return parsed_json(_read(path))
 
 
 def _read(path: Path) -> bytes:

@@ -26,7 +26,6 @@ from paretone.export.language import (
     CosySource,
     HuggingFaceSource,
     Source,
-    read_config,
     shallower,
     source_of,
     tensors_of,
@@ -36,7 +35,6 @@ from paretone.models import load_model
 from paretone.models.base import FeatureDraftWeights, OfficialIds, OfficialPrompt, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
-from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.language_model import TEXT, CosyNames, TableLayout
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import pruned
@@ -75,12 +73,9 @@ def causal_model(
         unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
         named = {BODY + name: value for name, value in parts.transformer.items()}
         named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
-        made = CausalModel(
-            {**read_config(source.parts.place(COSY_CONFIG)), "tie_word_embeddings": False}, named, ids, parts.bias
-        )
+        made = CausalModel({**source.config.entries, "tie_word_embeddings": False}, named, ids, parts.bias)
     elif isinstance(source, HuggingFaceSource):
-        config = read_config(source.root / CONFIG)
-        made = CausalModel({**config, "tie_word_embeddings": HEAD not in tensors}, tensors, ids)
+        made = CausalModel({**source.config.entries, "tie_word_embeddings": HEAD not in tensors}, tensors, ids)
     else:
         raise CheckpointError(f"{source.root} holds a model that no class of transformers has.")
     config = shallower(made.config, retained)
@@ -208,7 +203,7 @@ def _carried(profile: Profile, kept: Collection[str]) -> Profile:
 
 
 def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:
-    layers = source.layers()
+    layers = source.config.number("num_hidden_layers")
     if isinstance(plan.weights, StudentWeights):
         student = plan.weights
         model = causal_model(source, tensors_of(source, student), student.retained, ids)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 def why_not_language(profile: Profile, guided_weights: bool, program: str) -> str:
     """Reason why a profile is not for a model that ``program`` runs, as a sentence, or ``""``."""
     model = entry(profile.setting.model)
+    if model.codes_per_token > 1:
+        return (
+            f"{model.title} completes each token to a frame of {model.codes_per_token} codes, which {program} does not "
+            "know. The profile runs in any Paretone, and `paretone export-model` writes a student as a release."
+        )
     if model.family == LANGUAGE:
         return ""
     return (

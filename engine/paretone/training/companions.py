@@ -55,7 +55,7 @@ class CompanionRecipe(TokenRecipe[Network], Generic[Network]):
         options: TokenOptions,
     ) -> None:
         super().__init__(model, retained, teacher.base, data, teacher.collate, device, options)
-        self.teacher, self.sampler = teacher.network.to(device), teacher.sampler
+        self.teacher, self.sampler, self.completed = teacher.network.to(device), teacher.sampler, teacher.completed
 
     @property
     def particulars(self) -> dict[str, str]:

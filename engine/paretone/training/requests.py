@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from paretone.models.base import LANGUAGE
+from paretone.models.declaration import Model
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 
@@ -75,6 +77,12 @@ class CompanionRequest(TrainingRequest):
     def token_options(self) -> dict[str, Any]:
         manner = {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
         return {"positions": self.positions, "seed": self.seed, **manner}
+
+
+def why_no_teacher(chosen: Model) -> str:
+    """Reason why drafts and students of a model cannot be trained, as a sentence, or ``""``."""
+    why = "declares no teacher" if chosen.family == LANGUAGE else "decodes no tokens"
+    return "" if chosen.teacher else f"No drafts or students of {chosen.title} can be trained: it {why}."
 
 
 OWN_SENTENCES = 200

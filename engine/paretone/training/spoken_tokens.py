@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from paretone import files
 from paretone.errors import TrainingError
@@ -99,13 +100,17 @@ class TokenBatch:
     """Sequences of a batch, padded."""
 
     ids: Tensor
-    """(B, T) int64, indices into the whole vocabulary: text, then speech."""
+    """(B, T) int64, indices into the whole vocabulary: text, then speech; or their embeddings (B, T, D)."""
     positions: Tensor
     """(T,) int64."""
     labels: Tensor
     """(B, T) int64: row of the head for the next token, or :data:`IGNORED`."""
     heard: Tensor
     """(B, T) bool: false in the padding after the speech."""
+    frames: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+    """(m, codes) int64: some of the frames, all their codes, if a token is the first of several."""
+    framed: Tensor = field(default_factory=lambda: torch.empty(0))
+    """(m,) int64: which of the predicting positions predict these."""
 
     def to(self, device: torch.device) -> TokenBatch:
         return moved(self, device)
@@ -141,15 +146,11 @@ def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBat
 
 def collate_rows(rows: Sequence[TrainingRow]) -> TokenBatch:
     """Batch of sequences of any length, padded at the end, which causal attention does not see."""
-    longest = max(len(row.ids) for row in rows)
-    ids, labels = (torch.full((len(rows), longest), value) for value in (0, IGNORED))
-    heard = torch.zeros(len(rows), longest, dtype=torch.bool)
-    for number, row in enumerate(rows):
-        length = len(row.ids)
-        ids[number, :length] = torch.tensor(row.ids)
-        labels[number, :length] = torch.tensor(row.labels)
-        heard[number, :length] = True
-    return TokenBatch(ids, torch.arange(longest), labels, heard)
+    read = (torch.tensor(row.ids) if row.embedded is None else row.embedded for row in rows)
+    ids = pad_sequence(list(read), batch_first=True)
+    labels = pad_sequence([torch.tensor(row.labels) for row in rows], batch_first=True, padding_value=IGNORED)
+    positions, lengths = torch.arange(ids.shape[1]), torch.tensor([len(row.labels) for row in rows])
+    return TokenBatch(ids, positions, labels, positions < lengths[:, None])
 
 
 VOCABULARY = PhoneVocabulary(PHONES)

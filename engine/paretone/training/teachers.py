@@ -1,4 +1,5 @@
-"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and 3, and LLaSA.
+"""Catalogue models as teachers of drafts and students: LM mini, CosyVoice 2 and 3, and LLaSA; for Qwen3-TTS see
+:mod:`paretone.training.frame_teacher`.
 
 Without a corpus, LM mini's companions learn from its own speech: batches of sentences with the sampler and voices of
 later use. Only speech that ended with one token per phone is kept, so that phones and tokens are paired as in a
@@ -19,10 +20,10 @@ import torch
 
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
-from paretone.errors import CheckpointError, TextError, TrainingError
+from paretone.errors import CheckpointError, SettingError, TextError, TrainingError
 from paretone.front_end.pronunciations import HowToRead
 from paretone.models import load_model
-from paretone.models.base import LANGUAGE, Voice
+from paretone.models.base import Voice
 from paretone.models.catalogue import entry, judged_sentences
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
 from paretone.models.cosyvoice2.language_model import CosyNames
@@ -43,12 +44,13 @@ from paretone.models.minis.lm_mini import SHORTEST, SPARE, TOKENIZER, LmMiniFold
 from paretone.models.minis.speaking import MiniPrompt
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware, TokenSampler
+from paretone.setting.knobs import Values
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training.manifest import ManifestRow, read_manifest, refuse
 from paretone.training.natural_corpus import open_corpus
-from paretone.training.requests import Follower
+from paretone.training.requests import Follower, why_no_teacher
 from paretone.training.sentences import PROMPT, corpus_sentences, training_sentences
 from paretone.training.spoken_tokens import (
     SpokenTokens,
@@ -59,7 +61,7 @@ from paretone.training.spoken_tokens import (
     record_tokens,
     said_tokens,
 )
-from paretone.training.token_recipe import TokenNetwork
+from paretone.training.token_recipe import Seen, TokenNetwork
 
 Utterances = tuple[SpokenTokens, ...]
 
@@ -84,6 +86,15 @@ class Teacher(ABC):
     @abstractmethod
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         """Batch in the model's layout; see :data:`paretone.training.spoken_tokens.Collate`."""
+
+    def completed(self, batch: TokenBatch, seen: Seen) -> torch.Tensor:
+        """Scores (m · (codes - 1), V) of the other codes of ``batch.frames``, from the hidden states of the whole model
+        or of a student; for models of frames."""
+        raise NotImplementedError
+
+    def options(self, voice: str = "") -> Values:
+        """Sampler options with which it speaks in a voice."""
+        return self.entry.options_with()
 
     @property
     def unseen(self) -> list[str]:
@@ -123,8 +134,8 @@ class OfficialTeacher(Teacher):
     _speaking: LanguageSpeech | None = None
 
     @abstractmethod
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
-        """Sequence of ``text``, as returned by :meth:`read`, and ``codes``."""
+    def row(self, text: np.ndarray, codes: Sequence, voice: str = "") -> TrainingRow:
+        """Sequence of ``text``, as returned by :meth:`read`, and ``codes``, in a ``voice`` if it has any."""
 
     @abstractmethod
     def read(self, text: str) -> np.ndarray:
@@ -135,14 +146,17 @@ class OfficialTeacher(Teacher):
         """Several texts as one, such as a transcript and the text after it."""
 
     @abstractmethod
-    def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
-        """Codes of a recording. Raises :class:`paretone.errors.PlainError`."""
+    def hear(self, audio: Path, follower: Follower) -> Sequence[int] | np.ndarray:
+        """Codes of a recording, (n,) or (n, codes of a frame). Raises :class:`paretone.errors.PlainError`."""
+
+    def meet(self, voice: str, audio: Path) -> None:
+        """Learn of a voice with a recording. Raises :class:`SettingError` for one that cannot be."""
 
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         rows = []
         for item in items:
             codes = np.concatenate([one.codes for one in item])
-            rows.append(self.row(self.joined([one.phones for one in item]), codes.tolist()))
+            rows.append(self.row(self.joined([one.phones for one in item]), codes.tolist(), item[0].voice))
         return collate_rows(rows)
 
     def speak(
@@ -157,15 +171,16 @@ class OfficialTeacher(Teacher):
         for number, sentence in enumerate(sentences):
             follower.progress(number, len(sentences))
             voice = voices[number % len(voices)]
-            setting = Setting(self.entry.id, self.entry.options_with(), seed=seed + number)
+            setting = Setting(self.entry.id, self.options(voice.id), seed=seed + number)
             script = scripted(model, sentence, voice, setting)
             decodings = [decoding for _, decoding in model.decodings(script, follower.check)]
             if len(decodings) != 1:  # Tokens of several passages cannot be assigned.
                 continue
             cycles = list(decodings[0])
-            codes = [token for cycle in cycles for token in cycle.tokens]
-            if codes and cycles[-1].stopped:
-                found.append(SpokenTokens(voice.id, self.read(sentence), np.array(codes, np.int32)))
+            codes = np.array([code for cycle in cycles for code in cycle.codes], np.int32)
+            if len(codes) and cycles[-1].stopped:
+                frames = codes if model.info.codes_per_token == 1 else codes.reshape(-1, model.info.codes_per_token)
+                found.append(SpokenTokens(voice.id, self.read(sentence), frames))
         follower.progress(len(sentences), len(sentences))
         return tuple(found)
 
@@ -177,8 +192,9 @@ class OfficialTeacher(Teacher):
         texts, problems = {}, []
         for row in rows:
             try:
+                self.meet(row.voice, row.audio)
                 texts[row.line] = self.read(row.text)
-            except TextError as error:
+            except (SettingError, TextError) as error:
                 problems.append((row.line, str(error)))
         refuse(manifest, problems)
         digest = hashlib.sha256(manifest.read_bytes() + self.base.encode()).hexdigest()[:12]
@@ -232,7 +248,7 @@ class CosyTeacher(OfficialTeacher):
         base = fingerprint(folder.checkpoint, follower.check)
         super().__init__(entry, root, base, network, model.codes, sampler)
 
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
+    def row(self, text: np.ndarray, codes: Sequence, voice: str = "") -> TrainingRow:
         return self._names.row([*self._prefix, *text.tolist()], codes, self.codes)
 
     def read(self, text: str) -> np.ndarray:
@@ -274,7 +290,7 @@ class LlasaTeacher(OfficialTeacher):
         sampler = Nucleus.of(entry.options_with())
         super().__init__(entry, root, folder.shards.fingerprint(follower.check), network, codes, sampler)
 
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
+    def row(self, text: np.ndarray, codes: Sequence, voice: str = "") -> TrainingRow:
         return training_row(self._tokenizer, text.tobytes().decode(), codes)
 
     def read(self, text: str) -> np.ndarray:
@@ -412,12 +428,8 @@ class LmMiniTeacher(Teacher):
 def require_teacher(model: str) -> Model:
     """Catalogue entry of ``model``. Raises :class:`TrainingError` if it is not a speech language model."""
     chosen = entry(model)
-    if not chosen.teacher:
-        if chosen.family == LANGUAGE:
-            raise TrainingError(f"No drafts or students of {chosen.title} can be trained: it declares no teacher.")
-        raise TrainingError(
-            f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
-        )
+    if reason := why_no_teacher(chosen):
+        raise TrainingError(reason)
     return chosen
 
 

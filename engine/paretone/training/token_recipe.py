@@ -115,7 +115,7 @@ class TokenNetwork(nn.Module):
             elif what == "attention" and layer in attention:
                 attention_seen[layer] = value
 
-        embedded = self.embedding(batch.ids)
+        embedded = batch.ids if batch.ids.is_floating_point() else self.embedding(batch.ids)
         hidden = self.transformer(
             embedded, positions=batch.positions, probe=probe, attention=bool(attention), skip=frozenset(skip)
         )

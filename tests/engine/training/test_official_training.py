@@ -190,5 +190,5 @@ def test_texts_without_a_word_are_named_before_any_work(releases: Callable[[str]
 
 
 def test_models_without_tokens_are_refused() -> None:
-    with pytest.raises(TrainingError, match=r"F5 mini decodes no tokens"):
+    with pytest.raises(TrainingError, match=r"of F5 mini can be trained: it decodes no tokens"):
         teachers.read_teacher("f5-mini", "", Follower())

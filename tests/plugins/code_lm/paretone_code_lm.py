@@ -12,6 +12,6 @@ MODEL = Model(
     licence="Apache-2.0",
     loader="paretone_code_lm_network:load",
     options=(TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY),
-    exports=LanguageExports("paretone.export.language:huggingface_source", PROMPT),
+    exports=LanguageExports("paretone.export.language:HuggingFaceSource", PROMPT),
     recognised=lambda folder: float("first_code" in entries_of(folder / "speech.json")),
 )

@@ -106,6 +106,8 @@ class TrainingRow:
     """Ids in the vocabulary of :attr:`Parts.embedding`."""
     labels: tuple[int, ...]
     """Next row of the head at each position; :data:`IGNORED` if not predicted."""
+    embedded: Tensor | None = field(default=None, repr=False)
+    """(T, D), in place of ids."""
 
 
 class TokenModel(nn.Module):

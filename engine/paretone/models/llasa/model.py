@@ -51,7 +51,7 @@ def _of_size(size: str, width: int, summary: str, place: int, weights: str = IND
         has_separate_vocoder=True,
         teacher="paretone.training.teachers:LlasaTeacher",
         exports=LanguageExports(
-            "paretone.export.language:huggingface_source",
+            "paretone.export.language:HuggingFaceSource",
             "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
             "recording's speech tokens `<|s_n|>`; the tokenizer reads it.",
         ),

@@ -12,7 +12,7 @@ import torch
 from paretone import device as devices
 from paretone.errors import CheckpointError, SettingError
 from paretone.front_end.speakable import spoken_chunks
-from paretone.models.base import ModelInfo, OfficialIds, Voice
+from paretone.models.base import ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import DraftTensors, LanguageNetwork
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
@@ -20,10 +20,10 @@ from paretone.models.loading import LoadRequest
 from paretone.models.qwen3_tts.checkpoint import OfficialFolder, TextTokenizer
 from paretone.models.qwen3_tts.config import LONGEST_DESCRIBED, LONGEST_PASSAGE, MOST_FRAMES, TITLE, VOICE_DESIGN
 from paretone.models.qwen3_tts.frames import FrameModel
-from paretone.models.qwen3_tts.prompts import Marks, VoiceOfPrompt, prompt_of
+from paretone.models.qwen3_tts.prompts import VoiceOfPrompt, prompt_of
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
-from paretone.models.qwen3_tts.talker import LEAST_FRAMES, Tables, TalkerConfig
+from paretone.models.qwen3_tts.talker import LEAST_FRAMES, Talker
 from paretone.models.qwen3_tts.voices import VoicePrompt, VoiceReader
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request, longest_speech
@@ -78,23 +78,18 @@ class FrameDecoder(TokenDecoder):
 
 class QwenSpeech(LanguageSpeech):
     def __init__(
-        self,
-        info: ModelInfo,
-        config: TalkerConfig,
-        marks: Marks,
-        model: FrameModel,
-        tables: Tables,
-        tokenizer: TextTokenizer,
-        codec: CodecDecoder,
-        voices: VoiceReader,
-        longest: float = LONGEST_PASSAGE,
+        self, info: ModelInfo, folder: OfficialFolder, talker: Talker, tokenizer: TextTokenizer, codec: CodecDecoder
     ) -> None:
-        """``longest``: most expected seconds of a passage."""
+        model = FrameModel.of(talker)
+
+        def student(student: StudentWeights) -> LanguageNetwork:
+            return LanguageNetwork(FrameModel.of(folder.student(student), model))
+
         rate = info.sample_rate / codec.config.samples_per_frame
-        super().__init__(info, LanguageNetwork(model), rate, _no_student, _no_draft)
-        self._config, self._marks, self._tables = config, marks, tables
-        self._tokenizer, self._codec, self._voices = tokenizer, codec, voices
-        self._longest = longest
+        super().__init__(info, LanguageNetwork(model), rate, student, _no_draft)
+        self._config, self._marks, self._tables = talker.config, folder.marks, talker.tables(model.predictor.tables)
+        self._tokenizer, self._codec, self._voices = tokenizer, codec, VoiceReader(folder, tokenizer, codec)
+        self._longest = LONGEST_DESCRIBED if folder.kind == VOICE_DESIGN else LONGEST_PASSAGE
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -160,10 +155,6 @@ class QwenSpeech(LanguageSpeech):
         )
 
 
-def _no_student(student: object) -> LanguageNetwork:
-    raise CheckpointError(f"{TITLE} has no trained students; choose the pruned one.")
-
-
 def _no_draft(draft: object) -> DraftTensors:
     raise CheckpointError(f"{TITLE} has no trained drafts; do without one.")
 
@@ -186,7 +177,6 @@ def load_qwen3_tts(request: LoadRequest) -> QwenSpeech:
         )
     request.status(f"Reading {chosen.title} …")
     talker = folder.talker()
-    model = FrameModel.of(talker)
     info = request.info(
         checkpoint=folder.shards.where,
         fingerprint=folder.shards.fingerprint(request.check),
@@ -199,7 +189,4 @@ def load_qwen3_tts(request: LoadRequest) -> QwenSpeech:
         text_front_end="qwen3",
         codes_per_token=config.groups,
     )
-    voices = VoiceReader(folder, tokenizer, codec)
-    tables = talker.tables(model.predictor.tables)
-    longest = LONGEST_DESCRIBED if folder.kind == VOICE_DESIGN else LONGEST_PASSAGE
-    return QwenSpeech(info, config, folder.marks, model, tables, tokenizer, codec, voices, longest)
+    return QwenSpeech(info, folder, talker, tokenizer, codec)

@@ -13,7 +13,7 @@ Sizes are read from the descriptions and held against the weights, which are rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,9 +21,18 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
+from paretone.models.base import StudentWeights
 from paretone.models.declaration import Model
+from paretone.models.families.language_network import HuggingFaceNames, Parts
 from paretone.models.files.byte_pairs import MERGES, VOCABULARY, byte_pairs
-from paretone.models.files.checkpoints import WEIGHTS, Shards, in_float32, loaded_strictly, require_fractions
+from paretone.models.files.checkpoints import (
+    WEIGHTS,
+    Shards,
+    in_float32,
+    loaded_strictly,
+    read_float_weights,
+    require_fractions,
+)
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.qwen3_tts.config import BASE, INSTALL, TITLE
 from paretone.models.qwen3_tts.model import CODEC, MODELS, kind_and_size, kind_of
@@ -50,6 +59,19 @@ TEXTS = "model.text_embedding.weight"
 AnyPart = TypeVar("AnyPart", CodecDecoder, CodecEncoder)
 
 
+@dataclass(frozen=True)
+class TalkerNames(HuggingFaceNames):
+    """Names of the talker's layers and head, which a student has; embeddings and predictor are the whole model's."""
+
+    layers: str = f"{TALKER}model.layers."
+    head: str = f"{TALKER}codec_head.weight"
+    embedding: str = f"{TALKER}model.codec_embedding.weight"
+    body: str = f"{TALKER}model."
+
+    def tensors(self, parts: Parts) -> dict[str, Tensor]:
+        return {name: value for name, value in super().tensors(parts).items() if name != self.embedding}
+
+
 class TextTokenizer:
     """Texts as the talker reads them. Marks in a text, such as ``<|im_end|>``, are read as its letters."""
 
@@ -60,10 +82,6 @@ class TextTokenizer:
             for frame in (CHAT, CHAT_OF_TRANSCRIPT, CHAT_OF_INSTRUCTION)
         }
         tokenizer.encode_special_tokens = True
-
-    @property
-    def size(self) -> int:
-        return self._tokenizer.get_vocab_size()
 
     def ids(self, text: str, frame: tuple[str, str] = CHAT) -> tuple[int, ...]:
         """``text`` on one line in a ``frame`` of :mod:`paretone.models.qwen3_tts.prompts`."""
@@ -139,10 +157,10 @@ class OfficialFolder:
                 f"{self.root / VOCABULARY} does not belong to {file.where}: {shown(wrong[0] if wrong else '?')} has "
                 "another id. Download both again."
             )
-        made, rows = TextTokenizer(tokenizer), self.talker_config.text_rows
-        if made.size > rows or len(made.ids("")) != HEADER + FOOTER:
+        made, rows, size = TextTokenizer(tokenizer), self.talker_config.text_rows, tokenizer.get_vocab_size()
+        if size > rows or len(made.ids("")) != HEADER + FOOTER:
             raise CheckpointError(
-                f"The tokenizer in {self.root} has {made.size} tokens, but the text embedding {rows} rows, or it lacks "
+                f"The tokenizer in {self.root} has {size} tokens, but the text embedding {rows} rows, or it lacks "
                 "the marks of a chat: they do not belong together. Download the release again."
             )
         return made
@@ -163,6 +181,18 @@ class OfficialFolder:
             weights[name] = weights[name].to(self.device, dtype)
         config = self.talker_config
         return loaded_strictly(lambda: Talker(config), weights, where, assign=True)
+
+    def student(self, student: StudentWeights) -> Talker:
+        """The layers and the head in a student's file; it has no other parts."""
+        config, weights = self.talker_config, read_float_weights(Path(student.path), self.check)
+
+        def fewer() -> Talker:
+            made = Talker(replace(config, transformer=replace(config.transformer, layers=student.depth)))
+            del made.text_projection, made.code_predictor, made.model.text_embedding, made.model.codec_embedding
+            return made
+
+        named = {name.removeprefix(TALKER): value.to(self.device, self.dtype) for name, value in weights.items()}
+        return loaded_strictly(fewer, named, student.path, assign=True)
 
     def speaker_encoder(self) -> SpeakerEncoder:
         """Of a Base release."""

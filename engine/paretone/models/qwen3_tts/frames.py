@@ -80,13 +80,6 @@ class FramePredictor:
         passes += sum(self.transformer.config.operations(1, before) for before in range(2, self.groups + 1))
         return passes + self._operations_of_rows(self.groups + 1) + self.groups * self._operations_of_scores
 
-    @property
-    def weight_bytes(self) -> float:
-        """Bytes of weights that a frame reads, code by code."""
-        config, width = self.transformer.config, self.transformer.dtype.itemsize
-        each = getattr(self.transformer.fused_layers[0].down, "weight_bytes", width)
-        return self.groups * each * (config.layers * config.weights_of_layer + self.tables.shape[1] * config.hidden)
-
     def with_products(self, change: Callable[[Product, int], Product]) -> FramePredictor:
         width, inner = self.tables.shape[-1], self.transformer.config.hidden
         narrowing = None if self._narrowing is None else change(self._narrowing, width)
@@ -267,13 +260,16 @@ class FrameModel(TokenModel):
         self.predictor = predictor
 
     @classmethod
-    def of(cls, talker: Talker) -> FrameModel:
-        """Copies the weights of ``talker``."""
-        config = talker.config
-        rows = torch.tensor([*range(config.codes), config.end], device=talker.codec_head.weight.device)
-        tables = talker.model.codec_embedding.weight.detach()[rows], talker.codec_head.weight.detach()[rows]
-        predictor = FramePredictor.of(talker.code_predictor)
-        return cls(FusedTransformer.of(talker.model), *tables, predictor, codes=config.codes).optimised()
+    def of(cls, talker: Talker, whole: FrameModel | None = None) -> FrameModel:
+        """Copies the weights of ``talker``; a student embeds and completes frames as the ``whole`` model does."""
+        rows = talker.config.spoken.to(talker.codec_head.weight.device)
+        if whole is None:
+            embedding = talker.model.codec_embedding.weight.detach()[rows]
+            predictor = FramePredictor.of(talker.code_predictor)
+        else:
+            embedding, predictor = whole.embedding.detach(), whole.predictor
+        transformer, head = FusedTransformer.of(talker.model), talker.codec_head.weight.detach()[rows]
+        return cls(transformer, embedding, head, predictor, codes=talker.config.codes).optimised()
 
     def _made(self, transformer: Any, embedding: Tensor, head: Tensor, bias: Tensor | None) -> FrameModel:
         return FrameModel(transformer, embedding, head, self.predictor, codes=self.codes)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from paretone.models.base import LANGUAGE
-from paretone.models.declaration import Model, Voices
+from paretone.models.declaration import LanguageExports, Model, Voices
 from paretone.models.files.config_file import entries_of
 from paretone.models.files.releases import APACHE, Release, files_of
 from paretone.models.qwen3_tts.config import (
@@ -35,13 +34,9 @@ _DOES = {
 }
 
 
-def _described(folder: Path) -> Mapping[str, Any]:
-    return entries_of(folder / "config.json")
-
-
 def kind_of(folder: Path) -> tuple[str, str]:
     """Kind and size, such as ``base`` and ``0b6``, of the release in ``folder``; empty if there is none."""
-    described = _described(folder)
+    described = entries_of(folder / "config.json")
     if described.get("model_type") != "qwen3_tts":
         return "", ""
     return str(described.get("tts_model_type", "")), str(described.get("tts_model_size", ""))
@@ -49,7 +44,7 @@ def kind_of(folder: Path) -> tuple[str, str]:
 
 def speakers_in(folder: Path) -> tuple[tuple[str, str], ...]:
     """Ids and titles of the speakers of the release in ``folder``, or of the published one."""
-    codes = _described(folder).get("talker_config")
+    codes = entries_of(folder / "config.json").get("talker_config")
     there = codes.get("spk_id") if isinstance(codes, Mapping) else None
     names = [str(one).lower() for one in there] if isinstance(there, Mapping) and there else list(SPEAKERS)
     known = [one for one in SPEAKERS if one in names]
@@ -92,6 +87,8 @@ def _release(kind: str, size: str, place: int) -> Model:
         variant=name,
         voices=Voices(wordless=kind == BASE, named=_NAMED.get(kind)),
         codes_per_token=CODES_PER_FRAME,
+        teacher="paretone.training.frame_teacher:FrameTeacher",
+        exports=LanguageExports("paretone.export.language:TalkerSource", "", official=True),
         recognised=recognised,
         place=place,
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import torch
@@ -172,21 +173,26 @@ class WindowedAttention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
 
-class DecoderLayer(nn.Module):
-    def __init__(self, config: CodecDecoderConfig) -> None:
+class Layer(nn.Module):
+    """Attention and feed-forward, each between a norm and a scale."""
+
+    def __init__(self, width: int, norm: Callable[[], nn.Module], attention: nn.Module, mlp: nn.Module) -> None:
         super().__init__()
-        self.input_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
-        self.self_attn = WindowedAttention(
-            config.hidden, config.heads, config.head_width, config.window, config.rope_theta
-        )
-        self.self_attn_layer_scale = Scale(config.hidden)
-        self.post_attention_layernorm = nn.RMSNorm(config.hidden, config.epsilon)
-        self.mlp = GatedFeedForward(config.hidden, config.feed_forward)
-        self.mlp_layer_scale = Scale(config.hidden)
+        self.input_layernorm, self.post_attention_layernorm = norm(), norm()
+        self.self_attn, self.mlp = attention, mlp
+        self.self_attn_layer_scale, self.mlp_layer_scale = Scale(width), Scale(width)
 
     def forward(self, x: Tensor, first: int, memory: Memory) -> Tensor:
+        """(B, n, width) to the same shape; ``first`` frames precede ``x``."""
         x = x + self.self_attn_layer_scale(self.self_attn(self.input_layernorm(x), first, memory))
         return x + self.mlp_layer_scale(self.mlp(self.post_attention_layernorm(x)))
+
+
+def decoder_layer(config: CodecDecoderConfig) -> Layer:
+    width, head = config.hidden, config.head_width
+    attention = WindowedAttention(width, config.heads, head, config.window, config.rope_theta)
+    norm = partial(nn.RMSNorm, width, config.epsilon)
+    return Layer(width, norm, attention, GatedFeedForward(width, config.feed_forward))
 
 
 class DecoderTransformer(nn.Module):
@@ -195,7 +201,7 @@ class DecoderTransformer(nn.Module):
     def __init__(self, config: CodecDecoderConfig) -> None:
         super().__init__()
         self.input_proj = nn.Linear(config.latent, config.hidden)
-        self.layers = Modules(DecoderLayer(config) for _ in range(config.layers))
+        self.layers = Modules(decoder_layer(config) for _ in range(config.layers))
         self.norm = nn.RMSNorm(config.hidden, config.epsilon)
         self.output_proj = nn.Linear(config.hidden, config.latent)
 
@@ -427,20 +433,12 @@ class EncoderFeedForward(nn.Module):
         return self.fc2(F.gelu(self.fc1(x)))
 
 
-class EncoderLayer(nn.Module):
-    def __init__(self, config: CodecEncoderConfig) -> None:
-        super().__init__()
-        self.input_layernorm = nn.LayerNorm(config.width, eps=config.epsilon)
-        self.self_attn = WindowedAttention(config.width, config.heads, config.head_width, None, config.rope_theta)
-        self.self_attn_layer_scale = Scale(config.width)
-        self.post_attention_layernorm = nn.LayerNorm(config.width, eps=config.epsilon)
-        self.mlp = EncoderFeedForward(config.width, config.feed_forward)
-        self.mlp_layer_scale = Scale(config.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, n, width) to the same shape. The release's window is not applied upstream, either."""
-        x = x + self.self_attn_layer_scale(self.self_attn(self.input_layernorm(x), 0, Memory()))
-        return x + self.mlp_layer_scale(self.mlp(self.post_attention_layernorm(x)))
+def encoder_layer(config: CodecEncoderConfig) -> Layer:
+    """The release's window is not applied upstream, either."""
+    width, head = config.width, config.head_width
+    attention = WindowedAttention(width, config.heads, head, None, config.rope_theta)
+    norm = partial(nn.LayerNorm, width, eps=config.epsilon)
+    return Layer(width, norm, attention, EncoderFeedForward(width, config.feed_forward))
 
 
 class EncoderCodebook(Codebook):
@@ -485,7 +483,7 @@ class CodecEncoder(nn.Module):
             layers += [EncoderUnit(channels), nn.ELU(), PaddedConv(channels, 2 * channels, 2 * ratio, ratio)]
             channels *= 2
         self.encoder = nn.ModuleDict({"layers": Modules([*layers, nn.ELU(), PaddedConv(channels, config.width, 3)])})
-        transformer = Modules(EncoderLayer(config) for _ in range(config.layers))
+        transformer = Modules(encoder_layer(config) for _ in range(config.layers))
         self.encoder_transformer = nn.ModuleDict({"layers": transformer})
         self.downsample = PaddedConv(config.width, config.width, 4, 2, mode="replicate", bias=False)
         self.quantizer = nn.ModuleDict(
@@ -506,9 +504,9 @@ class CodecEncoder(nn.Module):
     def transformed(self, x: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """(1, width, n) to the same shape."""
         x = x.mT
-        for layer in cast("Modules[EncoderLayer]", self.encoder_transformer["layers"]):
+        for layer in cast("Modules[Layer]", self.encoder_transformer["layers"]):
             check()
-            x = layer(x)
+            x = layer(x, 0, Memory())
         return x.mT
 
     @torch.inference_mode()

@@ -39,6 +39,11 @@ class TalkerConfig:
     end: int
     """Id that ends speech."""
 
+    @property
+    def spoken(self) -> Tensor:
+        """Ids of the talker's codes and, last, of the end, in the order of local ids."""
+        return torch.tensor([*range(self.codes), self.end])
+
     @classmethod
     def read(cls, config: ConfigFile | Mapping) -> TalkerConfig:
         """Read ``talker_config`` of the release's ``config.json``. Raises

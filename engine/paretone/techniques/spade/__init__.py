@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, Utterance
-from paretone.models.catalogue import find
+from paretone.models.catalogue import entry, find
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, amount, count, whole_numbers
@@ -32,7 +32,7 @@ from paretone.techniques.base import (
     training_job,
 )
 from paretone.training import forms
-from paretone.training.requests import CompanionRequest
+from paretone.training.requests import CompanionRequest, why_no_teacher
 from paretone.wording import counted
 
 MEASURED_SENTENCES = 8
@@ -452,6 +452,7 @@ FORM = forms.TrainingForm(
     folder=lambda model, knobs: f"{model}-student-{len(listed_layers(knobs)) or knobs['depth']}",
     fitting=lambda info: {"depth": fitting_depth(info.layers)},
     remark=_kept,
+    why_not=lambda info: why_no_teacher(entry(info.id)),
     estimate=_estimate,
     ready=lambda figures: (
         {"depth": int(figures["layers"]), "recovery": RECOVERED, "targets": figures.get("targets", FOLLOWING)},

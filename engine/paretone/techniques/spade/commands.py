@@ -61,7 +61,8 @@ def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     sentences = catalogue.harvard_sentences()[: options.sentences]
-    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices(model.info.id)]
+    voices = catalogue.voices(model.info.id, options.folder)
+    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in voices]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
     measures = tuple(options.measure or (DIVERGENCE, COSINE))
     request = ImportanceRequest(setting, tuple(utterances), measures, options.judge)

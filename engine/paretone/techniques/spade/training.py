@@ -10,6 +10,9 @@ the same gradient); layer outputs are taken before the final norm, attention aft
 Unlike in the paper, errors of layer outputs can be relative to the teacher's mean square: a model with a large residual
 stream (the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
 
+Where tokens are frames of several codes, the first two terms also count the other codes, which a frozen network
+completes from the hidden states.
+
 α, λ, the interval and a scale of the attention term are options, and so is the paper's ablation, original layers alone.
 
 Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS", arXiv 2509.20802.
@@ -18,7 +21,7 @@ Source: "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-T
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,6 +71,8 @@ from paretone.wording import percent
 
 _USUAL = spade.Distillation()
 ALPHA, SKEW = _USUAL.alpha, _USUAL.skew
+OTHERS = 0.3
+"""Weight of the other codes of frames, as in Qwen3-TTS's fine-tuning, where a token is the first code of several."""
 
 
 def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> Tensor:
@@ -176,16 +181,26 @@ class StudentRecipe(CompanionRecipe[TokenNetwork]):
         spoken = batch.labels[batch.predicting]
         relative, skew = options.relative_latents, options.skew
         terms = composite_loss(found, wanted, spoken, self._targets, batch.heard, relative, skew)
+        if len(batch.frames):
+            theirs, ours = (self.completed(batch, one) for one in (wanted, found))
+            others = cross_entropy(ours, batch.frames[:, 1:].flatten()), skewed_divergence(ours, theirs, skew)
+            cross, logits = terms.cross_entropy + OTHERS * others[0], terms.logits + OTHERS * others[1]
+            terms = replace(terms, cross_entropy=cross, logits=logits)
         return terms.total(options.alpha, options.attention_scale), terms.named()
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
         """``divergence`` from the teacher in nats, and shares of the same first choice and of correct ones."""
-        wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
-        return {
+        whole, student = self.teacher(batch), self.average.module(batch)
+        wanted, found = whole.logits, student.logits
+        figures = {
             "divergence": each_divergence(found, wanted),
             "same_first": (found.argmax(-1) == wanted.argmax(-1)).float(),
             "correct": (found.argmax(-1) == batch.labels[batch.predicting]).float(),
         }
+        if len(batch.frames):
+            theirs, ours = (self.completed(batch, one) for one in (whole, student))
+            figures["divergence_of_others"] = each_divergence(ours, theirs)
+        return figures
 
     def metadata_after(self, seconds: float, stage: str = spade.RECOVERED) -> dict[str, str]:
         return {**super().metadata_after(seconds), "stage": stage}
@@ -301,7 +316,7 @@ class Student(Companion):
         sentences = teacher.sentences(self.measured_sentences)
         speakers = voices(request.model, request.folder)
         utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
-        setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
+        setting = Setting(request.model, teacher.options(), seed=request.seed)
         observer = Passing(follower, "status", "progress")
         where_kept = Path(request.work)
         record = measure_layers(

@@ -10,6 +10,7 @@ from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, FeatureDraftWeights, ModelInfo, StudentWeights
+from paretone.models.catalogue import entry
 from paretone.setting.knobs import Choice, Effect, Switch, Values, amount, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import Published, UsedTechnique
@@ -26,7 +27,7 @@ from paretone.techniques.base import (
     training_job,
 )
 from paretone.training import forms
-from paretone.training.requests import CompanionRequest
+from paretone.training.requests import CompanionRequest, why_no_teacher
 
 
 def fitting_upper(layers: int) -> int:
@@ -336,6 +337,7 @@ FORM = forms.TrainingForm(
         f"{model}-draft-" + ("features" if knobs["kind"] == ON_FEATURES else f"{knobs['lower']}-{knobs['upper']}")
     ),
     fitting=lambda info: {"upper": fitting_upper(info.layers)},
+    why_not=lambda info: TECHNIQUE.not_offered(info) or why_no_teacher(entry(info.id)),
     estimate=lambda info, spoken: forms.scaled_estimate(info, _minutes(info)),
     ready=_ready,
 )

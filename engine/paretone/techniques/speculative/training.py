@@ -20,12 +20,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretone.errors import SettingError
+from paretone.errors import SettingError, TrainingError
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import DRAFTS, read_draft
 from paretone.techniques.base import JobTask
-from paretone.techniques.speculative import DraftRequest, OfLayers, fitting_upper
+from paretone.techniques.resolving import known
+from paretone.techniques.speculative import TECHNIQUE, DraftRequest, OfLayers, fitting_upper
 from paretone.techniques.speculative.feature_training import DraftOnFeatures
 from paretone.training.companions import Companion, CompanionRecipe, MakeRecipe, train_companion
 from paretone.training.learner import Rates
@@ -181,7 +182,9 @@ class Draft(Companion):
 
 
 def train(task: JobTask) -> Trained:
-    use_threads(task.request)
     request: DraftRequest = task.request
+    if reason := TECHNIQUE.not_offered(known(request.model)):
+        raise TrainingError(reason)
+    use_threads(request)
     companion = DraftOnFeatures.of(request) if request.features else Draft.of(request)
     return train_companion(request, companion, Reporting(task.observer))

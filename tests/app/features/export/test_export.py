@@ -182,7 +182,8 @@ def test_it_says_what_is_written_for_whom_and_return_asks_for_it(qtbot: QtBot, t
     dialog.weights.setCurrentIndex(1)
     assert "SSD's current settings are included" in contents(dialog)
     assert Path(dialog.path.text()).name == "lm-mini-draft-3"
-    assert "llm.pt" in contents(opened_weights(qtbot, "CosyVoice2-0.5B"))
+    for model in ("CosyVoice2-0.5B", "Qwen3-TTS-12Hz-0.6B-Base"):
+        assert "which replace the release's" in contents(opened_weights(qtbot, model))
     dialog.path.clear()
     assert "Type a folder." in dialog.note.text() and not dialog.export_button.isEnabled()
     qtbot.keyClicks(dialog.path, str(tmp_path / "out"))

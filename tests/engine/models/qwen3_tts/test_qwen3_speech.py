@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import paretone
 from paretone import device, models
-from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError, TrainingError
+from paretone.errors import AudioError, Cancelled, CheckpointError, SettingError, TextError
 from paretone.measure.roofline.language_stages import language_stages
 from paretone.models.base import Synthesis, Utterance, Voice, finished_part
 from paretone.models.catalogue import recognised, voice, voice_or_recording, voice_problem, voices
@@ -38,7 +38,6 @@ from paretone.speaking import make_ready, scripted, synthesise
 from paretone.studies import definition
 from paretone.techniques.resolving import resolve
 from paretone.techniques.spade.measuring import measure_layers, own_speech
-from paretone.training.teachers import require_teacher
 from tests.engine.command_line import Console, loaded
 from tests.engine.models.official import load, refused, setting, used, write_noise
 from tests.engine.recorder import Follower, collected
@@ -343,10 +342,6 @@ def test_a_predictor_that_cannot_be_recorded_stands_for_no_later_one(custom: Qwe
 def test_what_needs_single_tokens_is_not_offered(custom: QwenSpeech) -> None:
     with pytest.raises(SettingError, match="completes each token to a frame of 8 codes"):
         speak(custom, RYAN, used("speculative"))
-    with pytest.raises(SettingError, match=r"No student of .* can be trained; hear it pruned: recovery=none\."):
-        speak(custom, RYAN, used("spade"))
-    with pytest.raises(TrainingError, match=r"of Qwen3-TTS 1\.7B CustomVoice can be trained: it declares no teacher"):
-        require_teacher(CUSTOM)
     plain = TokenModel(custom.own.tokens.transformer, *torch.zeros(2, 3, 48), codes=2)
     with pytest.raises(SettingError, match="not frames of several codes"):
         plain.drafting(InnerDrafts(1, 1))
@@ -478,8 +473,8 @@ def test_all_three_kinds_of_voice_speak_on_the_command_line(console: Console, re
     assert console.data("models", *place, "--json")["id"] == CUSTOM
     assert "does not say which model it is" in console("models", "--folder", tmp_path).err
     assert "PCG (acceptance in groups) does not know" in console("group-tokens", *place).err
-    assert "No drafts or students of" in console("train", "draft", *place, "--steps", 1, "--work", tmp_path).err
-    assert "declares no exports, so none" in console("export-model", "draft", *place, "--out", tmp_path / "x").err
+    assert "a frame of 16 codes before" in console("train", "draft", *place, "--steps", 1, "--work", tmp_path).err
+    assert "a frame of 16 codes before" in console("export-model", "draft", *place, "--out", tmp_path / "x").err
     study = {"title": "A", "folder": str(place[1]), "sentences": ["A."], "voices": ["ryan"], "setting": [{"name": "A"}]}
     assert definition.parse(study).model == CUSTOM
     failed = console(*named[:-1], "nobody", *rest)
