@@ -210,7 +210,7 @@ def burst(speech: Speech) -> Iterator[Found]:
         return
     low, high = (round(hertz / speech.bin_hertz) for hertz in (200, min(7000, speech.rate / 2.4)))
     tail = spectra[-round(TAIL_SECONDS / FRAME_SECONDS) :, low:high] + FLOOR
-    # Bins are averaged by threes: a single frame of noise has single deep bins.
+    # Bins are averaged by fours: a single frame of noise has single deep bins.
     tail = tail[:, : tail.shape[1] // 4 * 4].reshape(len(tail), -1, 4).mean(2)
     flat = np.exp(np.log(tail).mean(1)) / tail.mean(1)
     level = 10 * np.log10(tail.mean(1)) - 10 * np.log10(float(np.percentile(spectra[:, low:high].mean(1), 90)) + FLOOR)

@@ -71,6 +71,8 @@ class Listened:
     spelled: tuple[tuple[str, ...], ...]
     """Phones of each word."""
     heard: tuple[Heard, ...]
+    again: tuple[Heard, ...] = ()
+    """As heard in search of words said again; empty without any."""
 
 
 def unavailable(speech: Speech) -> str:
@@ -111,7 +113,7 @@ def repeated(speech: Speech) -> Iterator[Found]:
     """Runs of words that were heard before."""
     listened = listen(speech)
     latest, run = -1, list[Heard]()
-    for one in (*listened.heard, Heard(len(listened.words), 0.0, 0.0)):
+    for one in (*(listened.again or listened.heard), Heard(len(listened.words), 0.0, 0.0)):
         if 0 <= one.word <= latest:
             run.append(one)
         elif run and one.word > latest:
@@ -189,12 +191,12 @@ def listen(speech: Speech) -> Listened:
     samples += NOISE * np.random.default_rng(0).standard_normal(len(samples))
     raw = (samples.clip(-1, 1) * 32767).astype(np.int16).tobytes()
     spelled = [phones for _, phones in words]
-    heard = [(str(name), int(first), int(last)) for name, first, last in heard_apart(__name__, raw, spelled, _decoded)]
-    return Listened(tuple(name for name, _ in words), tuple(tuple(one.split()) for one in spelled), _joined(heard))
+    heard, again = map(_joined, heard_apart(__name__, raw, spelled, _decoded))
+    return Listened(tuple(name for name, _ in words), tuple(tuple(one.split()) for one in spelled), heard, again)
 
 
-def _joined(segments: Sequence[tuple[str, int, int]]) -> tuple[Heard, ...]:
-    """Segments of the decoder (name, first and last frame) as words of the text and runs of other phones."""
+def _joined(segments: Sequence[Segment]) -> tuple[Heard, ...]:
+    """Segments as words of the text and runs of other phones."""
     found: list[Heard] = []
     for name, first, last in segments:
         start, end = first / FRAMES_PER_SECOND - PADDING, (last + 1) / FRAMES_PER_SECOND - PADDING
@@ -219,23 +221,26 @@ def _decoder() -> tuple[Any, set[str]]:
     return decoder, set()
 
 
-def _decoded(raw: bytes, spelled: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Segments of 16-bit samples at :data:`RATE`: index of a word of the text, or a phone; first and last frame."""
+Segment = tuple[str, int, int]
+"""Index of a word of the text, or a phone; first and last frame."""
+
+
+def _decoded(raw: bytes, spelled: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
+    """Segments of 16-bit samples at :data:`RATE`, and those in search of words said again; empty without any."""
     found = _walked(raw, spelled, PHONE)
     sounds = [name.isdecimal() for name, _, _ in found if name]
     if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
-        return found
-    # Any phones fit slurred words better than their own do. Dearer ones show whether words are said again instead.
+        return found, []
+    # Any phones fit slurred words better than their own do. Dearer ones show whether words are said again.
     again = _walked(raw, spelled, DEARER)
     latest, run, longest = -1, 0, 0
     for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
         run = run + len(spelled[place].split()) if 0 <= place <= latest else 0
         latest, longest = max(latest, place), max(longest, run)
-    return again if longest >= LEAST_REPLACED else found
+    return found, again if longest >= LEAST_REPLACED else []
 
 
-def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[tuple[str, int, int]]:
-    """As :func:`_decoded`, once."""
+def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segment]:
     import pocketsphinx
 
     decoder, known = _decoder()

@@ -21,8 +21,6 @@ _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 def cardinal(number: int) -> str:
     """2045 is "two thousand forty five". From 10¹⁵ digit by digit."""
-    if number < 0:
-        return f"minus {cardinal(-number)}"
     if number >= 10**LONGEST_CARDINAL:
         return digits(str(number))
     if number < 20:

@@ -247,8 +247,6 @@ class WordJudge:
 
 
 class FaultJudge:
-    """The checks of :mod:`paretone.checks.faults`."""
-
     def __init__(self, texts: Sequence[str], folder: Path, device: str) -> None: ...
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()) -> Verdict:
