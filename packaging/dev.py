@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
@@ -331,7 +332,7 @@ def pinned(package: str) -> str:
     raise SetUpError(f"{CONSTRAINTS} does not pin {package}; restore that file from the repository.")
 
 
-def stamp(extras: Sequence[str]) -> dict[str, object]:
+def stamp(extras: Sequence[str]) -> dict[str, Any]:
     """Contents of an up-to-date environment."""
     inputs = hashlib.sha256()
     for path in (ROOT / "pyproject.toml", CONSTRAINTS):
@@ -346,7 +347,7 @@ def stamp_file() -> Path:
     return ENVIRONMENT / "paretone-stamp.json"
 
 
-def read_stamp() -> dict[str, object]:
+def read_stamp() -> dict[str, Any]:
     """Recorded contents of the environment; empty if unknown."""
     try:
         found = json.loads(stamp_file().read_text(encoding="utf-8"))

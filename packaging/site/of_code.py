@@ -44,9 +44,11 @@ def options(model: str) -> str:
 
 # --- The command line -------------------------------------------------------------------------------------------------
 def commands(_: str = "") -> str:
+    listed = _subcommands(cli.parser())
+    assert listed is not None
     rows = [
         (f"`paretone {name}`", escaped(summary))
-        for name, summary in ((one.dest, one.help or "") for one in _subcommands(cli.parser())._choices_actions)
+        for name, summary in ((one.dest, one.help or "") for one in listed._choices_actions)
     ]
     return table(("command", "what it does"), rows)
 

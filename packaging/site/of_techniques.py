@@ -119,7 +119,7 @@ def all_techniques(_: str = "") -> str:
 @cache
 def _models(one: Technique) -> tuple[Model, ...]:
     """The models of the catalogue that can use it, bundled ones first."""
-    found = [entry for entry in catalogue.models() if one in applying_to(entry.family, entry.options, entry.mel_steps)]
+    found = [entry for entry in catalogue.models() if one in applying_to(entry.family, entry.options, entry.mel_flow)]
     return tuple(sorted(found, key=lambda entry: not entry.bundled))
 
 
@@ -127,7 +127,7 @@ def _pairs(one: Technique, entry: Model) -> tuple[list[Technique], list[tuple[Te
     """The other techniques for the model: those that it can be used with, and those that it cannot, with the
     reason."""
     good, bad = [], []
-    for other in applying_to(entry.family, entry.options, entry.mel_steps):
+    for other in applying_to(entry.family, entry.options, entry.mel_flow):
         if other is one or not _has_page(other):
             continue
         used = (UsedTechnique(one.name), UsedTechnique(other.name))

@@ -10,7 +10,7 @@ from paretone.export.targets import export
 from paretone.observer import Observer
 from paretone.techniques import dual_block_cache
 from tests import official
-from tests.engine.export.programs.test_served_caches import ALL, profile
+from tests.engine.export.programs.test_served_caches import ALL, cached
 from tests.engine.techniques.test_caches import PACKAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -74,8 +74,8 @@ def test_what_does_not_belong_to_omnivoice_is_refused_with_the_reason(omnivoice_
 
 def test_cache_dit_reads_what_is_written(tmp_path: Path) -> None:
     for name, cache in (("all", ALL), ("usual", {})):
-        export(profile(cache=cache), "sglang", tmp_path / f"sglang {name}", Observer())
-        export(profile(cache=cache), "vllm-omni", tmp_path / f"vllm {name}", Observer())
+        export(cached(cache), "sglang", tmp_path / f"sglang {name}", Observer())
+        export(cached(cache), "vllm-omni", tmp_path / f"vllm {name}", Observer())
     files = [tmp_path / f"sglang {name}" / "cache_dit.yaml" for name in ("all", "usual")]
     files += [tmp_path / f"vllm {name}" / "cache_config.json" for name in ("all", "usual")]
     packages = official.packages("cache-dit-1.5.3", *PACKAGES)
