@@ -81,4 +81,4 @@ def test_another_reader_differs_only_where_it_is_known_why() -> None:
     assert [one for one in found if not one[-1]] == []
     assert {one[-1] for one in found} == {why for why, *_ in explained()}, "a reason is not needed any more"
     same = sum(words(said) == words(right.replace("|", "")) for (*_, right), said in zip(rows, readings, strict=True))
-    assert same > 0.25 * len(rows)
+    assert same > 300, "it did read them"

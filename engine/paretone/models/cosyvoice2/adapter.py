@@ -27,7 +27,7 @@ from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
 from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
-from paretone.models.families.evaluations import FlowInternals, FlowScript
+from paretone.models.families.evaluations import FlowInternals, FlowScript, Run
 from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, Networks
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
@@ -232,7 +232,13 @@ class CosySpeech(LanguageSpeech):
                 return Decoded(_samples(stream.push(state[:, script.prompt.voice.acoustic.frames :].mT, last=True)))
 
             mel = self._of_tokens(script, tokens)
-            return self._mel.taken_apart(mel, decode, len(tokens) / TOKEN_RATE, check)
+            taken = self._mel.taken_apart(mel, decode, len(tokens) / TOKEN_RATE, check)
+
+            def begin() -> Run:
+                self._of_tokens(script, tokens)  # What all evaluations share begins with the encoder of tokens.
+                return taken.begin()
+
+            return replace(taken, begin=begin)
 
         return replace(works, flow=flow)
 
