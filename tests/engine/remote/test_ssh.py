@@ -182,6 +182,7 @@ def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> N
 
 
 @only_in_full("packaged program")
+@pytest.mark.timeout(900)  # The wheel is packed meanwhile, which takes minutes of a busy machine.
 def test_paretone_is_installed_on_a_host_and_its_engine_answers(sshd: Sshd, tmp_path: Path) -> None:
     """The real wheel, made here, in an environment of its own there that sees the host's torch."""
     said: list[str] = []
