@@ -27,7 +27,7 @@ from paretone.models.cosyvoice2.mel_flow import NOBODY, MelStream, PlannedMel
 from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow
-from paretone.models.families.evaluations import FlowInternals, FlowScript, Run
+from paretone.models.families.evaluations import FlowInternals, FlowScript
 from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, Networks
 from paretone.models.families.passages import Decoded, Passages, TokenDecoder, TokenPassage
@@ -37,6 +37,7 @@ from paretone.models.loading import LoadRequest
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import Run
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.tokens import RepetitionAware, TokenSampler
 from paretone.setting.knobs import Values
