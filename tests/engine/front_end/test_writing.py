@@ -216,7 +216,6 @@ def test_every_assigned_character_of_the_basic_plane_is_spoken_or_dropped() -> N
         (99, "ninety nine"),
         (1_000_001, "one million one"),
         (900_000_000_000_090, "nine hundred trillion ninety"),
-        (-7, "minus seven"),
         (10**15, "one zero zero, zero zero zero, zero zero zero, zero zero zero, zero zero zero, zero"),
     ],
 )  # fmt: skip
