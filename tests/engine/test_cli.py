@@ -103,7 +103,11 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("speak", "--text", "a", "--out", "."), 1, ". is a folder"),
         (("speak", "--text-file", "none.txt", "--out", "a.wav"), 3, "There is no text none.txt; check the path"),
         (("speak", "--text", "a", "--out", "a.wav", "--voice", "nobody"), 2, "There is no voice named 'nobody'"),
-        (("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"), 4, "The recording none.wav does not exist"),
+        (
+            ("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"),
+            4,
+            "There is no recording none.wav; check the path",
+        ),
         (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript needs a recording"),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("calibrate", "--text", "a"), 2, "No output: give"),
