@@ -18,7 +18,7 @@ from paretone.bench import budget, bundled
 from paretone.bench.budget import Budget, Turns
 from paretone.bench.voices import Heard, Panel
 from paretone.commands.arguments import at_least
-from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, margin
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Margins, margin
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.pitch import diversity
 from paretone.measure.timing import Interval
@@ -152,14 +152,14 @@ def listened(takes: Mapping[str, Spoken], panel: Panel) -> str:
     return budget.heard(first.sentences, len(panel.texts), voices, min(numbers), max(numbers))
 
 
-def judged(one: Spoken, baseline: Spoken) -> Judgement:
-    """Judgement of ``one`` relative to the ``baseline``, by their common takes."""
+def judged(one: Spoken, baseline: Spoken) -> Margins:
+    """Margins of ``one`` relative to the ``baseline``, by their common takes."""
     both = one.heard.keys() & baseline.heard.keys()
     mine, theirs = one.by_sentence(both), baseline.by_sentence(both)
     errors = margin(mine[ERRORS], theirs[ERRORS], MAY_LOSE[ERRORS], above=True, statistic="rate")
     losses = {name: margin(mine[name], theirs[name], -MAY_LOSE[name]) for name in (NATURALNESS, LIKENESS)}
     shares = {name: margin(mine[name], theirs[name], least, share=True) for name, least in MUST_KEEP.items()}
-    return Judgement({ERRORS: errors, **losses, **shares})
+    return Margins({ERRORS: errors, **losses, **shares})
 
 
 def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
@@ -178,7 +178,7 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
     }
 
 
-def headline(ways: Sequence[tuple[Interval, Judgement]]) -> tuple[Interval, str]:
+def headline(ways: Sequence[tuple[Interval, Margins]]) -> tuple[Interval, str]:
     """Speed-up of the fastest way that passes, else of the fastest undecided, else of the fastest; and its verdict."""
     speed, found = max(ways, key=lambda one: ((PASSES, UNDECIDED, FAILS)[::-1].index(one[1].verdict), one[0].median))
     return speed, found.words

@@ -25,7 +25,7 @@ from paretone.bench.report import Report
 from paretone.bench.voices import Panel
 from paretone.commands.arguments import finite, positive
 from paretone.errors import PlainError
-from paretone.measure.estimates import Judgement
+from paretone.measure.estimates import Margins
 from paretone.measure.timing import Interval, PairedTimes, interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights, Utterance, WeightSet
@@ -243,7 +243,7 @@ def run(arguments: argparse.Namespace) -> Report:
     climbs = [climb(one, model, arguments) for one in _chosen(model, arguments.ladder)]
     panel = Panel(texts, speakers)
     rows: list[dict[str, object]] = []
-    found: list[tuple[Interval, Judgement]] = []
+    found: list[tuple[Interval, Margins]] = []
     heard: list[str] = []
     for at, one in enumerate(climbs):
         own, counted, said = _climbed(one, model, panel, arguments, budget.part(1 / (len(climbs) - at)))
@@ -270,7 +270,7 @@ def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
 
 def _climbed(
     chosen: Climb, model: FlowSpeech, panel: Panel, arguments: argparse.Namespace, budget: Budget
-) -> tuple[list[dict[str, object]], list[tuple[Interval, Judgement]], str]:
+) -> tuple[list[dict[str, object]], list[tuple[Interval, Margins]], str]:
     """Rows of the rungs; speed-up and judgement of the rungs faster than the one below (of the highest, if none is);
     sentence on the judged sentences."""
     voice = bundled.speaker(arguments)

@@ -266,7 +266,7 @@ def margin(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Margins:
     """All limits of one speech variant."""
 
     margins: Mapping[str, Margin]

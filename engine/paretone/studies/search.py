@@ -17,7 +17,7 @@ import numpy as np
 
 from paretone.errors import SettingError, StudyError
 from paretone.extras import NO_SEARCH, needing
-from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, advice
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Margins, advice
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.setting.knobs import checked
@@ -231,7 +231,7 @@ class Searcher:
         for name, excess in kept.items():
             trial.set_constraint(name, excess)
         self._memory.tell(trial, values)
-        found = Judgement({one.words: margin for one, margin in zip(self._search.constraints, margins, strict=True)})
+        found = Margins({one.words: margin for one, margin in zip(self._search.constraints, margins, strict=True)})
         outcome = {"values": values, "constraints": kept, "verdict": found.verdict, "more": found.more}
         self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
 

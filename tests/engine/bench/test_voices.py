@@ -12,7 +12,7 @@ from paretone.bench import voices
 from paretone.bench.qualities import Spoken, compared, headline, judged, target
 from paretone.bench.voices import DEFAULT, FLOOR, Heard
 from paretone.errors import PlainError
-from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, Margin
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Margin, Margins
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.timing import Interval
 from paretone.models import catalogue
@@ -156,7 +156,7 @@ def test_few_words_and_a_spread_that_nobody_could_hear_are_undecided() -> None:
     assert judged(panel(sentences=2), panel(sentences=2)).by(UNDECIDED) == ("word error rate",)
 
 
-SURE, OPEN, BAD = (Judgement({"words": Margin(*one, 9)}) for one in ((1, 0, 2), (1, -1, 3), (-2, -3, -1)))
+SURE, OPEN, BAD = (Margins({"words": Margin(*one, 9)}) for one in ((1, 0, 2), (1, -1, 3), (-2, -3, -1)))
 
 
 def ratio(value: float) -> Interval:
@@ -171,7 +171,7 @@ def ratio(value: float) -> Interval:
         ([(57, BAD), (29, BAD)], 57, "fails by the words"),
     ],
 )
-def test_the_headline_is_a_ratio_in_any_case(ways: list[tuple[float, Judgement]], chosen: float, words: str) -> None:
+def test_the_headline_is_a_ratio_in_any_case(ways: list[tuple[float, Margins]], chosen: float, words: str) -> None:
     assert headline([(ratio(value), found) for value, found in ways]) == (ratio(chosen), words)
 
 

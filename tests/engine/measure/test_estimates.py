@@ -152,9 +152,9 @@ def test_as_many_more_sentences_as_advised_decide() -> None:
 def test_one_failure_decides_and_one_doubt_leaves_open() -> None:
     passing, failing = estimates.Margin(1, 0.5, 1.5, 9), estimates.Margin(-1, -1.5, -0.5, 9)
     open_ = estimates.Margin(1, -1, 3, 9)
-    assert estimates.Judgement({"words": passing}).words == "passes"
-    failed = estimates.Judgement({"words": passing, "naturalness": failing, "range": open_})
+    assert estimates.Margins({"words": passing}).words == "passes"
+    failed = estimates.Margins({"words": passing, "naturalness": failing, "range": open_})
     assert failed.words == "fails by the naturalness"
-    undecided = estimates.Judgement({"words": passing, "range": open_, "spread": estimates.Margin(1, -2, 4, 9)})
+    undecided = estimates.Margins({"words": passing, "range": open_, "spread": estimates.Margin(1, -2, 4, 9)})
     assert undecided.words == "undecided by the range and spread: 72 more sentences would decide"
     assert (undecided.verdict, undecided.more) == (estimates.UNDECIDED, 72)

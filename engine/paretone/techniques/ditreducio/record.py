@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paretone.measure.estimates import PASSES, Judgement, margin
+from paretone.measure.estimates import PASSES, Margins, margin
 from paretone.models.base import Utterance
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
@@ -243,7 +243,7 @@ class TransferReport:
         )
 
     @property
-    def judgement(self) -> Judgement:
+    def judgement(self) -> Margins:
         """Whether all unseen sentences together do as well as the table's own, by 95 % intervals over sentences."""
         distance, exceeding = _figures(self.calibrated)
         distances = np.array([one.distance for one in self.unseen])
@@ -251,7 +251,7 @@ class TransferReport:
         own = np.full(len(distances), distance)
         far = margin(distances, own, DISTANCE_TOLERANCE, above=True, share=True, statistic="median")
         beyond = margin(shares, np.full(len(shares), exceeding), EXCEEDING_TOLERANCE, above=True)
-        return Judgement({"log-mel distance": far, "skips beyond their bounds": beyond})
+        return Margins({"log-mel distance": far, "skips beyond their bounds": beyond})
 
     @property
     def well(self) -> bool:
