@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ class Point:
         """Its remarks but the one that says what it is, of takes and measured servers."""
         return self.remarks[self.kind == TAKE or (self.kind == SERVER and self.folder is None) :]
 
-    @property
+    @cached_property
     def candidate(self) -> str:
         """Key of its setting without seed and artefacts, as in studies; ``""`` for published results."""
         return "" if self.setting is None else candidate_key(self.setting)
@@ -92,7 +92,7 @@ class Point:
     def voices(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one.voice for one in self.sounds))
 
-    @property
+    @cached_property
     def haystack(self) -> str:
         texts = dict.fromkeys(one.text for one in self.sounds)
         return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
@@ -133,42 +133,56 @@ class Scores:
         return self._by_candidate.get(key, _NO_FIGURES)
 
 
-def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
+@dataclass(frozen=True)
+class MadePoint:
+    """A take's point, and what it was made of."""
+
+    take: TakeSummary
+    scores: Scores
+    spoken: tuple[str, ...]
+    """Equal for takes with the same text, voice, weights, options and seed."""
+    point: Point
+
+
+def take_points(
+    takes: Sequence[TakeSummary], scores: Scores, made: dict[str, MadePoint] | None = None
+) -> tuple[Point, ...]:
     """One point per take of the library. Its baseline is the take its fidelity was measured against, else the newest
-    take without techniques and with the same text, voice, options, seed and weights."""
-    figures = {one.id: figures_of(one, scores) for one in takes}
-    spoken: dict[tuple[str, str, str, Setting], TakeSummary] = {}
+    take without techniques and with the same text, voice, options, seed and weights. ``made`` keeps the points by take
+    for the next call, which makes those that changed."""
+    made = {} if made is None else made
+    before, plain = made.copy(), dict[tuple[str, ...], MadePoint]()
+    made.clear()
     for one in takes:  # Newest first.
-        if not one.setting.techniques:
-            spoken.setdefault((one.text, one.voice, one.checkpoint, one.setting), one)
-    known = {one.id: one for one in takes}
-    found = []
-    for one in takes:
-        if one.setting.techniques:
-            usual = spoken.get((one.text, one.voice, one.checkpoint, one.setting.baseline))
-            other = known.get(one.fidelity_to) or usual
-        else:
-            other = one
-        baseline = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
-        found.append(
-            Point(
+        found = before.get(one.id)
+        if found is None or found.take is not one or found.scores is not scores:
+            point = Point(
                 one.id,
                 TAKE,
                 technique_text(one.setting),
                 TAKES,
                 model_title(one.setting.model),
                 in_order(entry.technique for entry in one.setting.techniques),
-                figures[one.id],
-                baseline,
-                one.setting,
-                (Sound(one.id, one.text, one.voice, one.setting.seed),),
+                figures_of(one, scores),
+                setting=one.setting,
+                sounds=(Sound(one.id, one.text, one.voice, one.setting.seed),),
                 machines=(one.machine,) if one.machine else (),
                 finished=1,
                 busy=int(one.measurements.busy),
                 remarks=(label_of(one),) if one.label else (),
             )
-        )
-    return tuple(found)
+            spoken = one.text, one.voice, one.checkpoint, one.setting.baseline.fingerprint
+            found = MadePoint(one, scores, spoken, point)
+        made[one.id] = found
+        if not one.setting.techniques:
+            plain.setdefault(found.spoken, found)
+    for name, one in tuple(made.items()):
+        other = (made.get(one.take.fidelity_to) or plain.get(one.spoken)) if one.take.setting.techniques else one
+        alike = other is not None and other.take.machine == one.take.machine
+        baseline = other.point.figures if other is not None and alike else _NO_FIGURES
+        if one.point.baseline is not baseline:
+            made[name] = replace(one, point=replace(one.point, baseline=baseline))
+    return tuple(one.point for one in made.values())
 
 
 def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:

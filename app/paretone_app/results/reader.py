@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
 from paretone.listening import trials
@@ -24,7 +23,7 @@ from paretone_app.state.app_state import AppState
 if TYPE_CHECKING:
     from paretone.listening.results import HeardFrom
     from paretone.studies.results import Results as StudyResults
-    from paretone_app.results.points import Point, Scores, Sound
+    from paretone_app.results.points import MadePoint, Point, Scores, Sound
     from paretone_app.results.study import OpenStudy, Pace
     from paretone_app.widgets.panel_parts import ShownPanel
 
@@ -52,7 +51,7 @@ class Results(QObject):
         self._background = Background("results", self)
         self._under_way: dict[object, Callable[[], None] | None] = {}
         """Reads under way, each with the repeat requested meanwhile."""
-        self._watching: list[QWidget] = []
+        self._watching: list[ShownPanel] = []
         self.servers_folder = folder / "servers"
         self.stale: set[str | Path] = {_LISTENED, _TAKES, _SERVERS}
         """Sources of points that changed."""
@@ -74,8 +73,9 @@ class Results(QObject):
         self._said: dict[tuple[str, tuple[str, str, int]], Sound] | None = None
         """The library's takes by setting and content; ``None`` until needed."""
         self._scores: Scores | None = None
-        """Used by the worker thread only."""
-        self.takes.changed.connect(self._takes_changed)
+        self._made: dict[str, MadePoint] = {}
+        """Both used by the worker thread only."""
+        self.takes.changed.connect(partial(self.read, _TAKES))
 
     def shut_down(self) -> None:
         self._background.shut_down()
@@ -93,15 +93,18 @@ class Results(QObject):
     def watch(self, panel: ShownPanel) -> None:
         """Keep points up to date while ``panel`` is visible."""
         self._watching.append(panel)
-        panel.shown.connect(self.read)
+        panel.when_seen(self.read)
 
     @property
     def _is_seen(self) -> bool:
-        return any(one.isVisible() for one in self._watching)
+        return any(one.is_seen for one in self._watching)
 
-    def read(self) -> None:
-        """Compute the points of changed sources, if a view shows them."""
+    def read(self, *changed: str | Path) -> None:
+        """Compute the points of sources that changed, now or earlier, as soon as a view shows them."""
+        self.stale.update(changed)
         if not self._is_seen:
+            for panel in self._watching:
+                panel.when_seen(self.read)
             return
         stale, self.stale = self.stale, set()
         for what in sorted(stale, key=lambda one: one != _LISTENED):  # Points need scores.
@@ -117,8 +120,7 @@ class Results(QObject):
 
     def read_servers(self) -> None:
         """Read the measured servers again after one was measured or forgotten."""
-        self.stale.add(_SERVERS)
-        self.read()
+        self.read(_SERVERS)
 
     def _take_servers(self, points: tuple[Point, ...]) -> None:
         self._of_servers = points
@@ -126,12 +128,7 @@ class Results(QObject):
 
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""
-        self.stale |= {_LISTENED, _TAKES, *self.studies}
-        self.read()
-
-    def _takes_changed(self) -> None:
-        self.stale.add(_TAKES)
-        self.read()
+        self.read(_LISTENED, _TAKES, *self.studies)
 
     def _run(self, what: object, work: Callable[[], Any], take: Callable[[Any], object]) -> None:
         """Run ``work`` in the worker. Requests during a read of the same source cause one repeat."""
@@ -273,7 +270,7 @@ class Results(QObject):
         """In the worker: the points of the library's takes."""
         from paretone_app.results.points import Scores, take_points
 
-        return take_points(takes, self._known_scores(True) or Scores())
+        return take_points(takes, self._known_scores(True) or Scores(), self._made)
 
     def _take_points(self, points: tuple[Point, ...]) -> None:
         self._of_takes, self._said, self.taken = points, None, frozenset(one.key for one in points)
@@ -286,7 +283,8 @@ class Results(QObject):
         self.of_take, self._of_setting = {}, {}
         for point in self.points:
             # A study calibrates automatically, so its points also match settings without a table.
-            for artefact in {self._artefact(point), "" if point.folder is not None else self._artefact(point)}:
+            own = self._artefact(point)
+            for artefact in {own, ""} if point.folder is not None else (own,):
                 self._of_setting.setdefault((point.candidate, artefact), []).append(point.key)
             for sound in point.sounds:
                 self.of_take.setdefault(sound.take, []).append(point.key)

@@ -26,24 +26,18 @@ class KeptTakes(QObject):
         super().__init__(parent)
         self.all: tuple[TakeSummary, ...] = ()
         """Newest first, unfinished ones included."""
+        self.finished: tuple[TakeSummary, ...] = ()
+        self.measured: tuple[TakeSummary, ...] = ()
+        """Finished takes made by the user, whose figures count: no example, no reply of a server."""
         self.opened = opened
         self._audio = KeptAudio(opened.library.folder)
         """Audio of deleted takes."""
         with suppress(PlainError):  # The window reports the library's problem.
-            self.all = opened.library.summaries()
+            self._put(opened.library.summaries())
 
     @property
     def library(self) -> Library:
         return self.opened.library
-
-    @property
-    def finished(self) -> tuple[TakeSummary, ...]:
-        return tuple(one for one in self.all if not one.unfinished)
-
-    @property
-    def measured(self) -> tuple[TakeSummary, ...]:
-        """Finished takes made by the user, whose figures count: no example, no reply of a server."""
-        return tuple(one for one in self.finished if not one.is_example and not one.is_reply)
 
     def read(self) -> None:
         with told(self.problem.emit):
@@ -51,6 +45,8 @@ class KeptTakes(QObject):
 
     def _put(self, takes: Iterable[TakeSummary]) -> None:
         self.all = tuple(takes)
+        self.finished = tuple(one for one in self.all if not one.unfinished)
+        self.measured = tuple(one for one in self.finished if not one.is_example and not one.is_reply)
         self.changed.emit()
 
     def _replace(self, take: TakeSummary) -> None:

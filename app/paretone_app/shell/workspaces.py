@@ -5,7 +5,19 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QObject,
+    QPoint,
+    QRect,
+    QRectF,
+    QSettings,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -27,6 +39,7 @@ from paretone_app.shell.regions import enter
 from paretone_app.shell.theme import NEAR, TIGHT
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import ShownPanel
 from paretone_app.widgets.screen_readers import GROUP
 
 _WIDTH, _HEIGHT = 96, 60
@@ -167,6 +180,7 @@ class Workspaces(QObject):
                 self.galleries[workspace] = Gallery(docks)
             self._stack.addWidget(host)
             for place, dock in docks:
+                dock.visibilityChanged.connect(lambda on, name=place.name: self._look_at(name) if on else None)
                 if len(place.workspaces) > 1:
                     # Also when the user shows or closes it here.
                     dock.toggleViewAction().triggered.connect(self._move_panels)
@@ -211,6 +225,8 @@ class Workspaces(QObject):
         self._move_panels()
         self._stack.setCurrentWidget(self.shown.host)
         self.shown.keep_sides()
+        # What changed while it was hidden is laid out before it is painted: nothing moves in sight.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
         self.changed.emit()
         return True
 
@@ -219,6 +235,11 @@ class Workspaces(QObject):
         for place in self.bars:
             if place.name in self._heads:
                 self._heads[place.name].setVisible(not self._docks[place.home].alone)
+
+    def _look_at(self, name: str) -> None:
+        panel = self.panels.get(name)
+        if isinstance(panel, ShownPanel):
+            panel.look()
 
     def _move_panels(self) -> None:
         """Move panels of several workspaces to the current one if shown there, else home."""

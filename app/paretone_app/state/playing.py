@@ -6,7 +6,6 @@ from enum import Enum
 from PySide6.QtCore import QObject, Signal
 
 from paretone.setting.setting import Setting
-from paretone.setting.take import Take
 from paretone_app.state.differences import model_title, technique_text
 
 SIDES = ("A", "B")
@@ -90,11 +89,6 @@ class Playing(QObject):
             self.heard_at.emit(now.letter, now.start + within)
 
 
-def take_title(take: Take, what: str = "Take") -> str:
-    """One-line title of a take; ``what`` is a prefix such as ``Take A``."""
-    return setting_title(take.setting, what)
-
-
 def setting_title(setting: Setting, what: str) -> str:
-    """One-line title of a sound made with ``setting``."""
+    """One-line title of a sound made with ``setting``; ``what`` is a prefix such as ``Take A``."""
     return " · ".join((what, model_title(setting.model), technique_text(setting)))

@@ -33,12 +33,40 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class ShownPanel(QWidget):
+    """A panel that computes only while it is seen, neither in another workspace nor behind another tab."""
+
     shown = Signal()
-    """It became visible."""
+    """It is seen from now on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due: dict[Callable[[], object], None] = {}
+
+    @property
+    def is_seen(self) -> bool:
+        """Qt calls panels behind other tabs visible, too, and moves them outside the window."""
+        place, room = self.rect(), self.window()
+        place.moveTopLeft(self.mapTo(room, place.topLeft()))
+        return self.isVisible() and room.rect().intersects(place)
+
+    def when_seen(self, do: Callable[[], object]) -> None:
+        """Call ``do`` now, or once as soon as the panel is seen."""
+        if self.is_seen:
+            do()
+        else:
+            self._due[do] = None
+
+    def look(self) -> None:
+        """Catch up if it is seen now; the window calls this when a tab is raised."""
+        if self.is_seen:
+            due, self._due = self._due, {}
+            for do in due:
+                do()
+            self.shown.emit()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.shown.emit()
+        self.look()
 
 
 class Caution(QWidget):

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.library import DATABASE, Library
@@ -16,17 +14,12 @@ from paretone_app.results.reader import Results
 from paretone_app.results.takes import open_library, replace_damaged
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
+from paretone_app.widgets.panel_parts import ShownPanel
 from tests.app.damage import spoil
 from tests.app.features.takes.test_panel import take
 from tests.engine.studies.small import finished, study
 
 SENTENCES = ["This is sentence 0.", "This is sentence 1."]
-
-
-class Panel(QWidget):
-    """Somebody who shows points."""
-
-    shown = Signal()
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +57,11 @@ def results(tmp_path: Path, reads: Counter[str], qtbot: QtBot) -> Iterator[Resul
 
 
 @pytest.fixture
-def panel(results: Results, qtbot: QtBot) -> Panel:
-    made = Panel()
+def panel(results: Results, qtbot: QtBot) -> ShownPanel:
+    made = ShownPanel()
     qtbot.addWidget(made)
     results.watch(made)
     return made
-
-
-def come_into_view(panel: Panel) -> None:
-    panel.show()
-    panel.shown.emit()
 
 
 def settle(results: Results, qtbot: QtBot) -> None:
@@ -81,9 +69,9 @@ def settle(results: Results, qtbot: QtBot) -> None:
 
 
 def test_a_study_is_read_once_for_everybody(
-    results: Results, panel: Panel, finished_study: Path, reads: Counter[str], qtbot: QtBot
+    results: Results, panel: ShownPanel, finished_study: Path, reads: Counter[str], qtbot: QtBot
 ) -> None:
-    come_into_view(panel)
+    panel.show()
     settle(results, qtbot)
     changed: list[Path] = []
     results.study_changed.connect(changed.append)
@@ -103,14 +91,14 @@ def test_a_study_is_read_once_for_everybody(
 
 
 def test_points_are_worked_out_once_somebody_sees_them(
-    results: Results, panel: Panel, finished_study: Path, reads: Counter[str], qtbot: QtBot
+    results: Results, panel: ShownPanel, finished_study: Path, reads: Counter[str], qtbot: QtBot
 ) -> None:
     results.open(finished_study)
     results.takes.add(take(1))
     settle(results, qtbot)
     assert results.studies[finished_study].made == 4, "the summary is there"
     assert results.points == () and reads["Store.artefacts"] == 0
-    come_into_view(panel)
+    panel.show()
     settle(results, qtbot)
     assert len(results.points) == 3 and results.taken == {take(1).id}
     panel.hide()

@@ -1,12 +1,13 @@
 """Five activities share the window: each has its panels, its layout and its keys."""
 
 import itertools
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QVBoxLayout
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -16,6 +17,7 @@ from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WO
 from paretone_app.shell.regions import Regions
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces
+from paretone_app.widgets.panel_parts import ShownPanel
 from tests.app.conftest import activated, in_front
 from tests.workload import workload
 
@@ -41,7 +43,7 @@ class Shell:
         self.fields: dict[str, QLineEdit] = {}
         for place in places:
             self.fields[place.name] = QLineEdit()
-            panel = QWidget()
+            panel = ShownPanel()
             QVBoxLayout(panel).addWidget(self.fields[place.name])
             self.workspaces.put(place.name, panel)
 
@@ -87,6 +89,20 @@ def test_each_shows_its_own_panels_above_the_foot_or_one_of_them_alone(shell: Sh
     shell.workspaces.switch(LISTEN)
     shell.workspaces.maximise()
     qtbot.waitUntil(lambda: shell.seen() == {"words", "sound", "list", "way", "player"})
+
+
+def test_work_waits_until_its_workspace_or_tab_is_seen(shell: Shell, qtbot: QtBot) -> None:
+    done: list[str] = []
+    for name, panel in shell.workspaces.panels.items():
+        panel.when_seen(partial(done.append, name))
+    qtbot.waitUntil(lambda: set(done) == {"words", "sound", "list", "way", "player"})
+    shell.workspaces.switch(INSPECT)
+    assert done[5:] == ["table"], "at once; the curve is behind it"
+    shell.workspaces.bring_forward("curve")
+    qtbot.waitUntil(lambda: done[5:] == ["table", "curve"])
+    shell.workspaces.switch(LISTEN)
+    qtbot.waitUntil(lambda: "words" in shell.seen())
+    assert len(done) == 7, "once each"
 
 
 def test_going_to_a_panel_shows_its_workspace_and_the_focus_comes_back_where_it_was(shell: Shell, qtbot: QtBot) -> None:

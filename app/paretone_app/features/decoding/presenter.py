@@ -11,7 +11,7 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.views.presenter import ViewsPresenter
-from paretone_app.state.playing import take_title
+from paretone_app.state.playing import setting_title
 from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.side_panel import CHOSEN
 
@@ -59,6 +59,6 @@ class DecodingPresenter(Presenter):
         if side != CHOSEN:
             self._player.hear(side, seconds)
         elif (take := self._chosen) is not None:
-            title = take_title(take, "Chosen point")
+            title = setting_title(take.setting, "Chosen point")
             self._player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
             self._player.deck.seek(seconds)

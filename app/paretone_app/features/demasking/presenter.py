@@ -14,7 +14,7 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.state.jobs import Kind
-from paretone_app.state.playing import take_title
+from paretone_app.state.playing import setting_title
 from paretone_app.widgets.action import ActionButton
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DemaskingPresenter(Presenter):
             # The side may have another take by now.
             part_of = (side, start) if self._take(side) is take else None
             first = f", first {codebooks} of its codebooks" if codebooks else ""
-            title = take_title(take, f"Canvas of take {side} after step {event.step + 1}{first}")
+            title = setting_title(take.setting, f"Canvas of take {side} after step {event.step + 1}{first}")
             self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))
 
     def _build_demasking(self) -> DemaskingPanel:

@@ -42,7 +42,6 @@ class LabPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
-        self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
         self.conditions: tuple[Condition, ...] = ()
         self._preparing = False
@@ -117,11 +116,11 @@ class LabPresenter(Presenter):
         self.lab = LabPanel(self._theme.colours, actions)
         self.lab.setup.choice_changed.connect(self._show_plan)
         self.lab.answered.connect(self._keep)
-        self.lab.shown.connect(self._look_again)
+        self.lab.when_seen(self._look_again)
         self.lab.shown.connect(self._read_results)
         self._results.watch(self.lab)
-        self._results.takes.changed.connect(self._forget_takes)
-        self._results.points_changed.connect(self._forget_takes)
+        for signal in (self._results.takes.changed, self._results.points_changed):
+            signal.connect(partial(self.lab.when_seen, self._look_again))
         self._player.problem_changed.connect(lambda _: self.refresh())
         self._show_listeners()
         self.refresh()
@@ -138,18 +137,10 @@ class LabPresenter(Presenter):
             lab.show_setup()
             lab.setup.choose(method, {setting_key(one.setting) for one in self._takes if one.id in takes})
 
-    def _forget_takes(self) -> None:
-        self._stale = True
-        if self.lab is not None and self.lab.isVisible():
-            self._look_again()
-
     def _look_again(self) -> None:
         """Update the settings with takes if takes were added or removed."""
         from paretone_app.listening.stimuli import conditions
 
-        if not self._stale:
-            return
-        self._stale = False
         takes = self._results.all_takes
         if [one.id for one in takes] == [one.id for one in self._takes]:
             return

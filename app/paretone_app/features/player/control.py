@@ -34,7 +34,7 @@ from paretone_app.audio.player import Player
 from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveStrip
 from paretone_app.numbers import fixed, with_sign
 from paretone_app.shell.colours import Colours
-from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, take_title
+from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, setting_title
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.screen_readers import announce
 
@@ -89,7 +89,7 @@ class Playback(QObject):
             return self._stream
         if (take := deck.takes[deck.heard]) is None:
             return Heard()
-        title = take_title(take, f"{'Take' if deck.heard in SIDES else 'Lane'} {deck.heard}")
+        title = setting_title(take.setting, f"{'Take' if deck.heard in SIDES else 'Lane'} {deck.heard}")
         return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
 
     def connect_device(self) -> None:
@@ -268,7 +268,7 @@ class PlayerControl(QObject):
         for side in SIDES:
             title = f"No take {side} yet"
             if (take := deck.takes[side]) is not None:
-                title = f"{take_title(take, f'Take {side}')} ({side})"
+                title = f"{setting_title(take.setting, f'Take {side}')} ({side})"
             self.bar.sides.buttons[side].setToolTip(title)
         self._show_heard()
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
-from PySide6.QtGui import QDropEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar, QWidget
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar
 
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
-from paretone_app.widgets.panel_parts import TextsTable
+from paretone_app.widgets.panel_parts import ShownPanel, TextsTable
 
 _EMPTY = "Nothing runs or waits: what you ask for while something runs waits here, and can be reordered and cancelled."
 _COLUMNS = (
@@ -71,9 +71,7 @@ class _Rows(TextsTable):
         self.dropped.emit(place.row() + below if place.isValid() else self.rowCount())
 
 
-class QueuePanel(QWidget):
-    seen = Signal()
-    """It is shown, after it was hidden."""
+class QueuePanel(ShownPanel):
     moved = Signal(int, int)
     """Number of a job, and the row where it shall be."""
 
@@ -98,10 +96,6 @@ class QueuePanel(QWidget):
         self.table.dropped.connect(self._drop)
         for action in (can.earlier, can.later, can.cancel):
             self.table.itemSelectionChanged.connect(action.refresh)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.seen.emit()
 
     @property
     def chosen(self) -> Row | None:

@@ -51,7 +51,7 @@ class QueuePresenter(Presenter):
         self._pause = pause
         self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
         self.panel.moved.connect(self._move)
-        self.panel.seen.connect(self._show_rows)
+        self.panel.shown.connect(self._show_rows)
         services.workspaces.put("queue", self.panel)
         self._actions.bind(self._actions.queue, lambda: services.workspaces.go_to("queue"))
         self._soon = QTimer(self, singleShot=True, interval=0)
@@ -142,7 +142,7 @@ class QueuePresenter(Presenter):
         self._pause.setText("Go on with all" if self._state.jobs.stopped else "Pause all")
 
     def _show_rows(self) -> None:
-        if not self.panel.isVisible():
+        if not self.panel.is_seen:
             return
         jobs, ends, rows = self._state.jobs, datetime.now(), []
         known = True

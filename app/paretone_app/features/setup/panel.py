@@ -235,10 +235,6 @@ class SetupPanel(QWidget):
         self._pending_text.stop()
         self._state.editing.set_text(self.text.toPlainText(), typed=True)
 
-    def explain_knob(self, technique: str, knob: str, tip: str) -> None:
-        """Show ``tip`` in the status bar for a knob of a technique."""
-        self.techniques.groups[technique].controls.editor(knob).setStatusTip(tip)
-
     def reveal(self, technique: str = "", knob: str = "") -> None:
         """Scroll to a knob, of the sampler by default, or to the card of a technique, and focus it."""
         card = self.techniques.groups[technique] if technique else None

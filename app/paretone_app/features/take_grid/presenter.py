@@ -6,6 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -123,14 +124,11 @@ class TakeGridPresenter(Presenter):
         self._shown: Chosen | None = None
         self._known: dict[str, Dimension] = {}
         self._takes: tuple[TakeSummary, ...] = ()
-        self._is_current = False  # Whether the panel shows the present takes.
         self.take_grid: TakeGridPanel | None = None
         self.hearing = CellHearing(self._player, self._results, self)
         self.hearing.failed.connect(services.notices.warn)
         self.later = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self._show)
-        self._results.points_changed.connect(self._note_points)
         for signal in (self._results.takes.changed, self._making.changed):
             signal.connect(self._note_change)
         services.state.playing.changed.connect(self._show_playing)
@@ -150,7 +148,9 @@ class TakeGridPresenter(Presenter):
         self.take_grid = panel = TakeGridPanel(self._theme.colours, actions["grid_point"], actions["grid_make"])
         self._results.watch(panel)
         cells, attempt = panel.cells, actions.attempt
-        panel.shown.connect(lambda: None if self._is_current else self._soon.start())
+        panel.when_seen(self._show)
+        self._soon.timeout.connect(partial(panel.when_seen, self._show))
+        self._results.points_changed.connect(partial(panel.when_seen, self._note_points))
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
         panel.sentence_chosen.connect(self._go_to_sentence)
         panel.pages.offer(actions.baseline, "Make take A")
@@ -186,16 +186,12 @@ class TakeGridPresenter(Presenter):
             self._note_change()
 
     def _note_change(self) -> None:
-        self._is_current = False
         self._soon.start()
 
     def _show(self) -> None:
         from paretone_app.features.take_grid.grid import Asked, dimensions, over_sentences, take_grid
 
-        panel = self.take_grid
-        if panel is None or not panel.isVisible():
-            return
-        self._is_current = True
+        panel = built(self.take_grid)
         takes = self._takes = self._results.all_takes
         reference = self._reference_of(takes)
         if reference is None:

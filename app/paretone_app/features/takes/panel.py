@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QResizeEvent, QUndoStack
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QMessageBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QMessageBox, QSizePolicy
 
 from paretone.audio.recording import write_sound
 from paretone.errors import PlainError, told
@@ -31,7 +31,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Flow, VBoxLayout
-from paretone_app.widgets.panel_parts import RowsTable
+from paretone_app.widgets.panel_parts import RowsTable, ShownPanel
 
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
@@ -53,7 +53,7 @@ class TakesActions:
     delete: Action
 
 
-class TakesPanel(QWidget):
+class TakesPanel(ShownPanel):
     problem = Signal(str)
     cancelled = Signal(object)
     """Numbers of jobs whose takes the user does not want any more."""
@@ -97,7 +97,7 @@ class TakesPanel(QWidget):
         """Columns resized by the user."""
         self._fits = False
         self._fitting = QTimer(self, singleShot=True, interval=0)
-        self._fitting.timeout.connect(self._fit)
+        self._fitting.timeout.connect(lambda: self.when_seen(self._fit))
         header.sectionResized.connect(lambda number, *_: None if self._fits else self._by_hand.add(number))
         seen = self.model.modelReset, self.model.rowsInserted, self.model.dataChanged
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):

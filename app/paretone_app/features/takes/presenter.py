@@ -31,7 +31,7 @@ from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import label_of, measured_against, setting_text
 from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
-from paretone_app.state.playing import LANES, Origin, take_title
+from paretone_app.state.playing import LANES, Origin, setting_title
 from paretone_app.widgets.action import Action
 
 
@@ -319,7 +319,7 @@ class TakesPresenter(Presenter):
         if player.sounds(take.id):
             player.player.pause()
         else:
-            title = take_title(take, f"Take of {made_at(take)}")
+            title = setting_title(take.setting, f"Take of {made_at(take)}")
             player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
     def _use(self) -> None:

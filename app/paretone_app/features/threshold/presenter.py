@@ -35,7 +35,8 @@ class ThresholdPresenter(Presenter):
 
     def refresh(self) -> None:
         metric = str(self._state.selection.knobs(NAME)["metric"])
-        self._setup.explain_knob(NAME, "threshold", f"Unit of the threshold: {UNITS[metric]}")
+        editor = self._setup.techniques.groups[NAME].controls.editor("threshold")
+        editor.setStatusTip(f"Unit of the threshold: {UNITS[metric]}")
         if self.threshold is not None:
             self.threshold.set_metric(metric)
             self.threshold.set_threshold(self._strategy.threshold)

@@ -180,7 +180,7 @@ def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
 def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
     """The knobs with several values among ``points``."""
     seen: dict[tuple[str, str], set[object]] = defaultdict(set)
-    for setting in (point.setting for point in points if point.setting is not None):
+    for setting in {one.candidate: one.setting for one in points if one.setting is not None}.values():
         for owner, knobs in (("", setting.options), *((one.technique, one.knobs) for one in setting.techniques)):
             for name, value in knobs.items():
                 seen[owner, name].add(value)

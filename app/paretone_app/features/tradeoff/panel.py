@@ -99,7 +99,7 @@ class TradeoffPanel(ShownPanel):
 
     def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
         known, first, self._read = self.pool.origins["source"], not self.pool.own.any(), True
-        self.pool = Pool(points, self._published, heard)
+        self.pool = Pool(points, self._published, heard, self.pool)
         new = {one.model for one in points if one.source not in known}
         if new and not first and self.filter.model not in new:  # What was just opened is shown.
             self.filter = replace(self.filter, model="")

@@ -23,7 +23,6 @@ from paretone_app.numbers import counted
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import MANY
-from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.editing import Edit
@@ -342,7 +341,6 @@ class ParallelPanel(ShownPanel):
         foot = build.row((self.counts, 1), self.study_button, self.rank_button, self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot), (GAP, 0, GAP, NEAR))
         self.setFocusProxy(self.axes)
-        self.shown.connect(self.refresh)
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)
         self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
@@ -351,12 +349,15 @@ class ParallelPanel(ShownPanel):
         self._tradeoff = tradeoff
         if tradeoff is not None:
             tradeoff.scene_changed.connect(self.refresh)
-            tradeoff.chosen.connect(self._show_current)
+            tradeoff.chosen.connect(lambda point: self.axes.show_current("" if point is None else point.key))
             self.refresh()
 
     def refresh(self) -> None:
+        self.when_seen(self._refresh)
+
+    def _refresh(self) -> None:
         tradeoff = self._tradeoff
-        if tradeoff is None or not self.isVisible():
+        if tradeoff is None:
             return
         shown, current = parallel(tradeoff.pool, tradeoff.filter), tradeoff.plot.current
         self.axes.show_points(shown, PointStyles(self._colours), "" if current is None else current.key)
@@ -369,9 +370,6 @@ class ParallelPanel(ShownPanel):
         self._colours = colours
         self.axes.set_colours(colours)
         self.refresh()
-
-    def _show_current(self, current: Point | None) -> None:
-        self.axes.show_current("" if current is None else current.key)
 
     def _brush(self, ranges: tuple[Range, ...]) -> None:
         if self._tradeoff is None or ranges == self._tradeoff.filter.ranges:

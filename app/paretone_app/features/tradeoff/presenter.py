@@ -110,9 +110,10 @@ class TradeoffLinks(QObject):
         self._panel.plot.marks.set_letters(marks)
 
     def show_setup(self) -> None:
+        self._panel.when_seen(self._show_setup)
+
+    def _show_setup(self) -> None:
         """Choose the point of the setting in Setup and Strategy, as soon as it exists."""
-        if not self._panel.isVisible():
-            return
         self.show_sides()
         setup = self._results.setup
         if setup == self._in_setup:
@@ -173,12 +174,12 @@ class TradeoffPresenter(Presenter):
         self._lab, self._of_studies = find(LabPresenter), find(StudiesPresenter)
         self._settings = services.settings
         self._links: TradeoffLinks | None = None
+        self._shown: tuple[object, object] = None, None  # The points and staircases that the panel shows.
         self.along: AlongFront | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.parallel: ParallelPanel | None = None
         self.later = {"tradeoff": self._build_tradeoff, "parallel": self._build_parallel}
         self._state.playing.changed.connect(self._show_playing)
-        self._results.points_changed.connect(self._show_points)
         self._bind()
 
     def _bind(self) -> None:
@@ -317,6 +318,7 @@ class TradeoffPresenter(Presenter):
         can = {**self._own, "open": self._open}
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, can, published_points())
         self._results.watch(panel)
+        self._results.points_changed.connect(partial(panel.when_seen, self._show_points))
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.pages.offer(self._open)
         attempt = self._actions.attempt
@@ -335,10 +337,9 @@ class TradeoffPresenter(Presenter):
         ChosenTake(panel, self._results, self._state.comparison, self._player)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self.refresh)
-        panel.shown.connect(self._links.show_setup)
         self._state.selection.changed.connect(self._suit)
         self._suit()
-        self._links.show_sides()
+        self._links.show_setup()
         if self.parallel is not None:
             self.parallel.follow(panel)
         self.refresh()
@@ -359,6 +360,7 @@ class TradeoffPresenter(Presenter):
         self.parallel.follow(self.tradeoff)
         self.parallel.axes.activated.connect(lambda: self._actions.attempt(self._rank))
         self._results.watch(self.parallel)
+        self._results.points_changed.connect(partial(self.parallel.when_seen, self._show_points))
         return self.parallel
 
     def _suit(self) -> None:
@@ -370,10 +372,11 @@ class TradeoffPresenter(Presenter):
         self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
     def _show_points(self) -> None:
-        if self.tradeoff is not None:
-            self.tradeoff.show_points(self._results.points, self._results.heard)
-            if self._links is not None:
-                self._links.show_sides()
+        now, before = (self._results.points, self._results.heard), self._shown
+        if self._links is not None and any(one is not other for one, other in zip(now, before, strict=True)):
+            self._shown = now
+            built(self.tradeoff).show_points(*now)
+            self._links.show_sides()
             self.refresh()
 
     # --- Opening -----------------------------------------------------------------------------------------------------

@@ -82,20 +82,31 @@ class Pool:
     """All points, with cached properties for repeated queries."""
 
     def __init__(
-        self, points: Sequence[Point] = (), published: Sequence[Point] = (), heard: Sequence[HeardFrom] = ()
+        self,
+        points: Sequence[Point] = (),
+        published: Sequence[Point] = (),
+        heard: Sequence[HeardFrom] = (),
+        before: Pool | None = None,
     ) -> None:
-        """``heard``: results of staircases along rows of settings."""
+        """``heard``: results of staircases along rows of settings; ``before``: a pool with many of these points."""
         self.points = tuple(points) + tuple(published)
         self.heard = tuple(heard)
         self._values: dict[tuple[str, bool], np.ndarray] = {}
+        self._before = {} if before is None else before._values
+        places = {} if before is None else {id(one): place for place, one in enumerate(before.points)}
+        self._places = np.array([places.get(id(one), -1) for one in self.points], int)
+        """Of the points in the pool before; −1: new."""
 
     def values(self, one: TradeoffAxis) -> np.ndarray:
         """(points, 3): value, low and high end of the interval; NaN if missing."""
         key = one.name, one.divided
         if key not in self._values:
             found = self._values[key] = np.full((len(self.points), 3), np.nan)
-            for place, point in enumerate(self.points):
-                figure = one.figure(point)
+            known = (self._places >= 0) & (key in self._before)
+            if known.any():
+                found[known] = self._before[key][self._places[known]]
+            for place in np.flatnonzero(~known):
+                figure = one.figure(self.points[place])
                 if figure is not None and math.isfinite(figure.value):
                     found[place] = figure.value, figure.low, figure.high
         return self._values[key]
@@ -108,10 +119,6 @@ class Pool:
     @cached_property
     def measured(self) -> dict[tuple[Path | None, Setting], Point]:
         return {(one.folder, one.setting): one for one in self.points if one.kind == STUDY and one.setting is not None}
-
-    @cached_property
-    def _haystacks(self) -> tuple[str, ...]:
-        return tuple(one.haystack for one in self.points)
 
     @cached_property
     def techniques(self) -> tuple[str, ...]:
@@ -146,7 +153,7 @@ class Pool:
         if chosen.hidden:
             mask &= self._where(lambda one: chosen.hidden.isdisjoint(_names(one)))
         for word in chosen.words.casefold().split():
-            mask &= np.array([word in one for one in self._haystacks], bool)
+            mask &= np.array([word in one.haystack for one in self.points], bool)
         for part in chosen.ranges:
             found = self.values(axis(part.axis))[:, 0]
             mask &= ~self.own | ((found >= part.low) & (found <= part.high))
@@ -239,6 +246,8 @@ class Scene:
     @cached_property
     def shifts(self) -> tuple[tuple[int, int], ...]:
         """Pairs of a ghost and the point with the same setting, if either is on its front."""
+        if not self.ghosts:
+            return ()
         there = {point.candidate: place for place, point in enumerate(self.points) if place not in self.ghosts}
         pairs = [(ghost, there.get(self.points[ghost].candidate)) for ghost in sorted(self.ghosts)]
         return tuple(
@@ -350,8 +359,8 @@ def _missing(
     pool: Pool, places: np.ndarray, axes: Sequence[TradeoffAxis], logarithmic: Sequence[bool]
 ) -> tuple[tuple[str, int], ...]:
     reasons: Counter[str] = Counter()
-    for place in places:
-        values = {one: float(pool.values(one)[place, 0]) for one in axes}
+    for place, *found in zip(places, *(pool.values(one)[places, 0].tolist() for one in axes), strict=True):
+        values = dict(zip(axes, found, strict=True))
         without = next((one for one, value in values.items() if math.isnan(value)), None)
         if without is not None:
             reasons[without.why_not(pool.points[place])] += 1

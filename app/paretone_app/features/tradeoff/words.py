@@ -12,7 +12,7 @@ from paretone.measure.processor_time import busy_line
 from paretone.models.voices import shown_name
 from paretone.setting.setting import Setting
 from paretone.wording import comma_separated
-from paretone_app.features.tradeoff.axes import ARROWS, AXES, TradeoffAxis, figure_text, said
+from paretone_app.features.tradeoff.axes import ARROWS, AXES, figure_text, said
 from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
 from paretone_app.results.points import SERVER, STUDY, TAKE, Point
@@ -60,18 +60,15 @@ def doubt(point: Point) -> str:
 _OWN = "Each baseline is compared with itself alone: 0 does not tell which of them is better."
 
 
-def is_own_reference(point: Point, one: TradeoffAxis) -> bool:
-    """Whether the figure of ``point`` says nothing: each baseline is at distance 0 from itself."""
-    return one.relative and point.setting is not None and not point.techniques and one.figure(point) is not None
-
-
 def on_axes(point: Point, options: PlotOptions) -> list[str]:
     found = []
     for one in options.axes:
         figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
             reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
-            reference += " (compared with itself)" if is_own_reference(point, one) else ""
+            # Each baseline is at distance 0 from itself.
+            own = one.relative and point.setting is not None and not point.techniques
+            reference += " (compared with itself)" if own else ""
             found.append(f"{one.label}: {figure_text(one, figure)}{reference}")
     return found
 
@@ -193,11 +190,8 @@ def playing_words(played: int, whole: int) -> str:
 
 def remarks(shown: Scene) -> tuple[str, ...]:
     """Cautions, and why points are not shown, as sentences."""
-    own = {
-        point.setting.bare
-        for point in shown.points
-        if point.setting is not None and any(is_own_reference(point, one) for one in shown.options.axes)
-    }
+    relative = any(one.relative for one in shown.options.axes)
+    own = {one.candidate for one in shown.points if relative and one.setting is not None and not one.techniques}
     notes = (*shown.notes, *([_OWN] if len(own) > 1 else []))
     if not shown.missing:
         return notes

@@ -127,6 +127,19 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow, r
     assert panel.scene.own == 2
 
 
+def test_points_wait_until_they_are_seen(window: MainWindow, kept: tuple[Take, ...], qtbot: QtBot) -> None:
+    panel, parallel = window.panels["tradeoff"], window.panels["parallel"]
+    with qtbot.assertNotEmitted(panel.scene_changed):
+        window.workspaces.go_to("lab")  # Which shows points, too.
+        window.results.takes.add(replace(kept[0], id="0" * 32))
+        qtbot.waitUntil(lambda: len(window.results.points) == 7)
+    shown = parallel.axes.shown
+    window.workspaces.go_to("tradeoff")
+    assert panel.scene.own == 7 and parallel.axes.shown is shown, "at once; the tab behind it waits"
+    window.workspaces.go_to("parallel")
+    qtbot.waitUntil(lambda: len(parallel.axes.shown.points) == 7)
+
+
 def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
     panel, library = window.panels["tradeoff"], window.results.library
     go(window, key_of(panel, ("steps",)))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import operator
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +84,23 @@ def test_takes_have_their_figures_with_intervals_if_timed_again_and_those_of_the
     figure = made.figures["real_time_factor"]
     assert (figure.value, figure.n, figure.spreads) == (1.1, 5, True)
     assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0 and not made.figures["ops_ratio"].spreads
+
+
+def test_a_change_of_takes_makes_only_the_points_that_it_concerns() -> None:
+    scores, made = Scores(), {}
+    takes = [summary("fast", FAST, 1.0, 0.2), summary("plain", PLAIN, 4.0), summary("odd", replace(PLAIN, seed=4), 8.0)]
+    before = take_points(takes, scores, made)
+    pool = Pool(before)
+    pool.values(axis("real_time_factor"))
+    longer = take_points([summary("new", FAST, 2.0, 0.1), *takes], scores, made)
+    assert longer[1:] == before and all(map(operator.is_, longer[1:], before))
+    assert np.array_equal(
+        Pool(longer, before=pool).values(axis("real_time_factor")), Pool(longer).values(axis("real_time_factor"))
+    )
+    other = take_points([summary("newer", PLAIN, 5.0), *takes], scores, made)
+    assert other[1].baseline is other[0].figures and other[1] is not before[0], "another baseline"
+    assert other[2] is before[1] and other[3] is before[2] and set(made) == {"newer", "fast", "plain", "odd"}
+    assert take_points(takes, Scores(), made)[0] is not before[0], "other scores"
 
 
 def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
