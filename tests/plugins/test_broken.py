@@ -33,10 +33,9 @@ from paretone.techniques import conflict, problems, technique, techniques
 from paretone.techniques.admission import LONGEST_TEXT, RESERVED, fault
 from paretone.techniques.base import Paper, Technique
 from paretone.views import views
-from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.command_line import Console
@@ -260,7 +259,7 @@ def test_a_plan_that_cannot_run_is_refused(tmp_path: Path, visible: Show, qtbot:
         assert f"mend the plug-in '{name}' of plugin-{name} 2.0." in reason
     presenter = Presenter(tmp_path / "data")
     presenter.state.selection.set_option("steps", 4)
-    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
+    panel = SetupPanel(presenter.state, LIGHT, NamedActs())
     qtbot.addWidget(panel)
     assert panel.techniques.groups["none"].title()
     presenter.state.selection.switch("ditreducio", False)
@@ -486,7 +485,7 @@ def test_what_fails_at_use_says_so_in_its_place(tmp_path: Path, visible: Show, q
     visible(tmp_path)
     assert not problems()
     presenter = Presenter(tmp_path / "data")
-    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
+    panel = SetupPanel(presenter.state, LIGHT, NamedActs())
     qtbot.addWidget(panel)
     panel.techniques.show_techniques()
     said = "The later: little failed (LookupError: no such device, plugin_later.py line"

@@ -36,10 +36,9 @@ from paretone.studies.definition import parse
 from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
 from paretone.techniques import applying_to, conflict, problem, problems, registry, resolve, technique
-from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import MakeWindow
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
@@ -78,7 +77,7 @@ def test_the_command_line_lists_them(plugins: Path, console: Console) -> None:
 
 def test_setup_offers_each_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: QtBot) -> None:
     presenter = Presenter(tmp_path)
-    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
+    panel = SetupPanel(presenter.state, LIGHT, NamedActs())
     qtbot.addWidget(panel)
     for name, model_id in ((AB, "f5-mini"), (MIN_P, "lm-mini"), ("entropy_bound", "omni-mini")):
         presenter.state.loading.load_model(model_id)
@@ -258,7 +257,7 @@ def test_they_are_in_lists_and_in_setup_and_recognise_their_folders(
     assert [*listed][-2:] == [LANGUAGE, FLOW], "after ours"
     assert listed[FLOW]["available"] and not listed[FLOW]["downloadable"]
     state = Presenter(tmp_path / "window").state
-    panel = SetupPanel(state, LIGHT, acts_of(ModelActions))
+    panel = SetupPanel(state, LIGHT, NamedActs())
     qtbot.addWidget(panel)
     choice, box = panel.model_choice, panel.model_choice.box
     for model, offered in ((FLOW, False), ("F5TTS_v1_Base", True)):

@@ -69,16 +69,16 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
     """An action, its CPU and wall seconds, and its limit."""
     from PySide6.QtWidgets import QApplication
 
-    from paretone_app.features.takes.panel import TakesActions, TakesPanel
+    from paretone_app.features.takes.panel import TakesPanel
     from paretone_app.results.takes import KeptTakes, OpenedLibrary
     from paretone_app.shell.colours import LIGHT
-    from tests.app.acting import acts_of
+    from tests.app.acting import NamedActs
 
     application = QApplication.instance() or QApplication([])
     panels: list[TakesPanel] = []
 
     def opened() -> None:
-        panels.append(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, acts_of(TakesActions), QUndoStack()))
+        panels.append(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT, NamedActs(), QUndoStack()))
         panels[-1].resize(1200, 600)
         panels[-1].show()
         application.processEvents()

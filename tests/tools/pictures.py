@@ -427,7 +427,7 @@ async def _mushra(window: MainWindow) -> AsyncIterator[QWidget]:
         page.time_line.region_drawn.emit(*_LOOP)
         yield window
     finally:
-        lab.can.abandon.trigger()
+        lab.can["abandon"].trigger()
 
 
 @asynccontextmanager

@@ -109,13 +109,13 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     window = ready(make_window(parts=f"{PARTS} training studies strategy attention roofline"), qtbot)
     engines, chosen = window.features.find(EnginesPresenter), window.state.selection
     training, setup = window.panels["training"], window.panels["setup"]
-    assert not training.can.resume.isEnabled()
+    assert not training.can["resume"].isEnabled()
     monkeypatch.setattr("paretone_app.features.training.presenter.why_no_training", lambda: "Not on this machine.")
     engines.use("gpu1")
     until(lambda: chosen.ready and not window.jobs.busy and "MegaTTS3" in (chosen.elsewhere or {}))
     assert "Not on this machine" not in window.features["training"].why_not()
     training.manifest.setText(str(tmp_path / "there.csv"))
-    until(lambda: training.can.resume.isEnabled() and training.can.start.isEnabled())
+    until(lambda: training.can["resume"].isEnabled() and training.can["start"].isEnabled())
     with qtbot.waitSignal(window.jobs.ended) as ended:
         training.resume_button.click()
     assert ended.args[1] is Outcome.FAILED and "to resume from; start afresh" in ended.args[2]
@@ -150,14 +150,14 @@ def test_the_panels_ask_the_host_and_not_this_machine(
     write_voice(host.data / "models" / "MegaTTS3" / "voices" / "some_noise.wav")
     chosen.consider_model("MegaTTS3")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    setup.model_choice.can.download.trigger()
+    setup.model_choice.can["download"].trigger()
     box = window.findChild(QMessageBox)
     assert "download them to gpu1?" in box.informativeText()
     until(lambda: "Asking the server" not in box.informativeText())
     box.reject()
     toy_model(host.data / "toy")
     chosen.consider_model("F5TTS_v1_Base")
-    setup.model_choice.can.choose_folder.trigger()
+    setup.model_choice.can["choose_folder"].trigger()
     choose(window.findChild(HostFolder), host.data / "toy", qtbot)
     until(lambda: chosen.model_folder == str(host.data / "toy") or not window.jobs.busy)
     until(lambda: not window.jobs.busy)

@@ -90,14 +90,14 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     window.action.undo.trigger()
     assert (choice.retained, choice.by_hand) == ((0, 2), False)
     window.action.redo.trigger()
-    panel.can.by_importance.trigger()
+    panel.can["by_importance"].trigger()
     assert choice.retained == (0, 2)
-    assert panel.can.hear[spade.RECOVERED].isEnabled(), panel.can.hear[spade.RECOVERED].reason
-    outcome = ended(window, qtbot, panel.can.hear[spade.NONE].trigger)
+    assert panel.hear[spade.RECOVERED].isEnabled(), panel.hear[spade.RECOVERED].reason
+    outcome = ended(window, qtbot, panel.hear[spade.NONE].trigger)
     assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
     entry = state.comparison.take_b.setting.technique(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
-    panel.can.train.trigger()
+    panel.can["train"].trigger()
     training = window.panels["training"]
     assert training.plan(resume=False).knobs["layers"] == "0,2"
     training.chooser.setCurrentIndex(0)
@@ -154,7 +154,7 @@ def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_tak
         presenter, studies = window.features["layers"], window.features["studies"]
         (earlier,) = presenter.choice.record.measures
         presenter.layers.sentences.setValue(1)
-        presenter.layers.can.study.trigger()
+        presenter.layers.can["study"].trigger()
         maker = studies.maker
         assert maker.kind.currentText() == "Leave out each layer once"
         qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
@@ -178,7 +178,7 @@ def test_word_errors_are_measured_by_a_study_and_layers_at_once_and_both_are_tak
 
         window.state.loading.load_model("f5-mini")
         qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
-        assert "decodes no tokens" in window.panels["layers"].can.study.reason
+        assert "decodes no tokens" in window.panels["layers"].can["study"].reason
         window.action["new_study"].trigger()
         assert not studies.maker.kind.model().item(studies.maker.kind.findData(KIND.name)).isEnabled()
         studies.maker.reject()

@@ -188,7 +188,7 @@ class Panels:
         built(lab.volume).begin_button.click()
         await until(lambda: lab.trial is not None, window, PATIENCE)
         await asyncio.sleep(10 * _MOMENT)
-        lab.can.abandon.trigger()
+        lab.can["abandon"].trigger()
         await asyncio.sleep(_MOMENT)
 
     async def _dialogs(self) -> None:
@@ -491,8 +491,8 @@ class Doing:
         panel.select(newest[:1])
         panel.star()
         panel.star()
-        panel.can.set_b.trigger()
-        panel.can.use.trigger()
+        panel.can["set_b"].trigger()
+        panel.can["use"].trigger()
         panel.select(newest[KEPT:])
         if len(newest) > KEPT:
             panel.delete()

@@ -1,6 +1,6 @@
 """Lab: blind listening tests: setup, trials, results."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -31,18 +31,6 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ShownPanel, TickList
 
-
-@dataclass(frozen=True)
-class LabActions:
-    begin: Action
-    export: Action
-    """Write the whole test with its sounds, for webMUSHRA."""
-    write_results: Action
-    abandon: Action
-    stop_waiting: Action
-    reconnect: Action
-
-
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {COMPARED: "A and B of Listen", LIBRARY: "All takes: sentences common to the ticked settings"}
 
@@ -68,7 +56,7 @@ class LabSetup(QWidget):
 
     choice_changed = Signal()
 
-    def __init__(self, can: LabActions) -> None:
+    def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         self._conditions: tuple[Condition, ...] = ()
@@ -84,7 +72,7 @@ class LabSetup(QWidget):
         self.listener = build.combo("Listener", new, "A random name, not linked to a person")
         self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
-        self.begin_button, self.export_button = ActionButton(can.begin, look="primary"), ActionButton(can.export)
+        self.begin_button, self.export_button = ActionButton(can["begin"], look="primary"), ActionButton(can["export"])
         self.method.currentIndexChanged.connect(self._method_changed)
         self.source.currentIndexChanged.connect(self._source_changed)
         changes = (self.ticks.itemChanged, self.length.valueChanged, self.practice.valueChanged)
@@ -161,8 +149,8 @@ class LabSetup(QWidget):
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")
-        self.can.begin.set_reason(reason)
-        self.can.export.set_reason(cannot_export)
+        self.can["begin"].set_reason(reason)
+        self.can["export"].set_reason(cannot_export)
 
     @property
     def choice(self) -> LabChoice:
@@ -362,16 +350,16 @@ class LabPanel(ShownPanel):
     answered = Signal(object)
     """A :class:`TrialRecord` just given."""
 
-    def __init__(self, colours: Colours, can: LabActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         self._colours = colours
         self.setup = LabSetup(can)
-        self.results = LabResults(colours, can.write_results)
-        self.waiting = WaitingPage(can.stop_waiting)
+        self.results = LabResults(colours, can["write_results"])
+        self.waiting = WaitingPage(can["stop_waiting"])
         self.trial: TrialPage | None = None
         self.volume: VolumePage | None = None
-        self.device_problem = DeviceProblem(can.reconnect)
+        self.device_problem = DeviceProblem(can["reconnect"])
         self._pages = QStackedWidget()
         em = self.fontMetrics().height()
         for one in (self.setup, self.results):
@@ -401,7 +389,7 @@ class LabPanel(ShownPanel):
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
         """Let the user set the volume at ``target`` LUFS with ``player``, then call ``then``."""
-        self.volume = VolumePage(target, player, self.can.abandon, self._pages)
+        self.volume = VolumePage(target, player, self.can["abandon"], self._pages)
         self.volume.done.connect(then)
         self._show_page_with_sound(self.volume)
 
@@ -410,7 +398,7 @@ class LabPanel(ShownPanel):
         self.volume = None
         kinds = {AbxSession: AbxPage, MosSession: MosPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
-        self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
+        self.trial = kind(session, player, self._colours, self.can["abandon"], self._pages)
         self.trial.answered.connect(self.answered)
         self._show_page_with_sound(self.trial)
 

@@ -94,25 +94,25 @@ class LabPresenter(Presenter):
         self._background.shut_down()
 
     def _build_lab(self) -> LabPanel:
-        from paretone_app.features.lab.panel import LabActions, LabPanel
+        from paretone_app.features.lab.panel import LabPanel
 
         add = self._actions.add
-        actions = LabActions(
-            begin=add("Be&gin the test", self.begin, "The score is hidden until the end"),
-            export=add(
+        actions = {
+            "begin": add("Be&gin the test", self.begin, "The score is hidden until the end"),
+            "export": add(
                 "E&xport for webMUSHRA…",
                 partial(self._ask_for_folder, "Folder for the test, such as webMUSHRA's configs", self.write_test),
                 "Save the whole test with its sounds, for listeners elsewhere",
             ),
-            write_results=add(
+            "write_results": add(
                 "Expor&t as CSV…",
                 partial(self._ask_for_folder, "Folder for the results", self.write_results),
                 "Save all results in webMUSHRA's format",
             ),
-            abandon=add("A&bandon", self._abandon, "End the test; it is not scored"),
-            stop_waiting=add("&Do not wait", self._do_not_wait, "Do not begin the test"),
-            reconnect=self._player.control.bar.can.reconnect,
-        )
+            "abandon": add("A&bandon", self._abandon, "End the test; it is not scored"),
+            "stop_waiting": add("&Do not wait", self._do_not_wait, "Do not begin the test"),
+            "reconnect": self._player.control.bar.can["reconnect"],
+        }
         self.lab = LabPanel(self._theme.colours, actions)
         self.lab.setup.choice_changed.connect(self._show_plan)
         self.lab.answered.connect(self._keep)

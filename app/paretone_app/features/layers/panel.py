@@ -1,7 +1,6 @@
 """Layers: importance of the layers of a speech language model, and the choice of kept ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QGroupBox, QWidget
@@ -27,27 +26,16 @@ _INVITATION = (
 )
 
 
-@dataclass(frozen=True)
-class LayersActions:
-    by_importance: Action
-    hear: Mapping[str, Action]
-    """By stage of recovery, the values of SPADE's knob ``recovery``."""
-    train: Action
-    measure: Action
-    cancel: Action
-    study: Action
-    saving: Action
-
-
 class LayersPanel(QWidget):
     """Left: number of kept layers, listening, measuring. Right: the bars."""
 
     toggled = Signal(int)
     depth_changed = Signal(int)
 
-    def __init__(self, colours: Colours, can: LayersActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action], hear: Mapping[str, Action]) -> None:
+        """``hear``: by stage of recovery, the values of SPADE's knob ``recovery``."""
         super().__init__()
-        self.can = can
+        self.can, self.hear = can, hear
         self._layers = 0
         self._retained: tuple[int, ...] = ()
         self._by_hand = False
@@ -69,12 +57,12 @@ class LayersPanel(QWidget):
         row = build.row((build.title_of("Layers &kept", self.depth_box), 1), self.depth_box)
         self.kept = build.words()
         can = self.can
-        for action in (*can.hear.values(), can.train):
+        for action in (*self.hear.values(), can["train"]):
             action.explain(lambda: "" if self._pruned else "No layer is removed: keep fewer layers first.")
-        can.study.explain(lambda: "" if self._layers > 1 else "The model has only one layer.")
-        self.by_importance = ActionButton(can.by_importance)
+        can["study"].explain(lambda: "" if self._layers > 1 else "The model has only one layer.")
+        self.by_importance = ActionButton(can["by_importance"])
         hearing = QGroupBox("Hear it")
-        build.fill(VBoxLayout(hearing), [*map(ActionButton, (*can.hear.values(), can.train))], (GAP,) * 4)
+        build.fill(VBoxLayout(hearing), [*map(ActionButton, (*self.hear.values(), can["train"]))], (GAP,) * 4)
 
         measuring = QGroupBox("Measure")
         self.sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
@@ -88,10 +76,10 @@ class LayersPanel(QWidget):
             "Speak every sentence without each layer and recognise it: layers × "
             "sentences syntheses. Off: only the quick measures, divergence and cosine."
         )
-        self.measure_button, self.cancel_button = ActionButton(can.measure), ActionButton(can.cancel)
+        self.measure_button, self.cancel_button = ActionButton(can["measure"]), ActionButton(can["cancel"])
         self.progress = build.keeping_room(JobProgress("Progress of the measurement"))
         buttons = build.row((self.measure_button, 1), (self.cancel_button, 1))
-        further = map(ActionButton, (can.study, can.saving))
+        further = map(ActionButton, (can["study"], can["saving"]))
         parts = self.sentences, self.word_errors, buttons, self.progress, *further
         build.fill(VBoxLayout(measuring), parts, (GAP,) * 4)
 
@@ -110,7 +98,7 @@ class LayersPanel(QWidget):
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
         foot = build.row((self.legend, 1), build.column(self.logarithmic, 1))
         self.pages = Invited(build.column((self.bars, 1), foot))
-        self.pages.offer(can.measure)
+        self.pages.offer(can["measure"])
         self.hand_button = build.button("Select by hand", self._select_by_hand, "Show the layers to choose from")
         self.pages.empty.add(self.hand_button)
         outer = VBoxLayout(self)
@@ -166,7 +154,7 @@ class LayersPanel(QWidget):
         self.by_importance.setVisible(self._by_hand)
         self.kept.setText(self._kept_text() if some else "")
         self.progress.setVisible(self._measuring)
-        for action in (*self.can.hear.values(), self.can.train, self.can.study):
+        for action in (*self.hear.values(), self.can["train"], self.can["study"]):
             action.refresh()
         hint = "" if self._record else "No measurement of this model yet: measure, or select layers by hand."
         self.state.setText(self._said or self._reason or hint)

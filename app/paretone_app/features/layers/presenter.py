@@ -180,12 +180,11 @@ class LayersPresenter(Presenter):
         return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
 
     def _build_layers(self) -> LayersPanel:
-        from paretone_app.features.layers.panel import LayersActions, LayersPanel
+        from paretone_app.features.layers.panel import LayersPanel
 
-        actions = LayersActions(
-            self._by_importance, self._hear, self._train, self._measure, self._cancel, self._study, self._saving
-        )
-        self.layers = LayersPanel(self._theme.colours, actions)
+        can = {"by_importance": self._by_importance, "train": self._train, "measure": self._measure}
+        can |= {"cancel": self._cancel, "study": self._study, "saving": self._saving}
+        self.layers = LayersPanel(self._theme.colours, can, self._hear)
         self._bar = self.layers.progress
         self.layers.toggled.connect(lambda layer: self._actions.attempt(lambda: self.choice.toggle(layer)))
         self.layers.depth_changed.connect(self.choice.set_depth)

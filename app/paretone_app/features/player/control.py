@@ -31,7 +31,7 @@ from paretone.audio.sound_system import probe
 from paretone.errors import DeviceError
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Player
-from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveStrip
+from paretone_app.features.player.panel import PlayerPanel, WaveStrip
 from paretone_app.numbers import fixed, with_sign
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, setting_title
@@ -234,15 +234,15 @@ class PlayerControl(QObject):
             made.triggered.connect(lambda: do())
             return made
 
-        actions = PlayerActions(
-            start=action("Go to the start", "Home", deck.go_to_start),
-            play=action("Play", "Space", deck.toggle_play),
-            stop=action("Stop", "S", deck.stop),
-            loop=action("Loop", "L", deck.toggle_loop, checkable=True),
-            switch=action("Switch between A and B", "X", deck.switch),
-            reconnect=action("Reconnect", "N", playback.connect_device),
-        )
-        actions.reconnect.set_tip("Look for an audio device again (N)")
+        actions = {
+            "start": action("Go to the start", "Home", deck.go_to_start),
+            "play": action("Play", "Space", deck.toggle_play),
+            "stop": action("Stop", "S", deck.stop),
+            "loop": action("Loop", "L", deck.toggle_loop, checkable=True),
+            "switch": action("Switch between A and B", "X", deck.switch),
+            "reconnect": action("Reconnect", "N", playback.connect_device),
+        }
+        actions["reconnect"].set_tip("Look for an audio device again (N)")
         bar = self.bar = PlayerPanel(colours, actions)
         self.keys = PlayerKeys(window, self.deck, {"M": bar.match.toggle, "N": bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)

@@ -1,8 +1,7 @@
 """The player's bar, which knows neither player nor state: the current sound with its waveform, and the controls."""
 
 import html
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QLineF, QObject, QRect, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
@@ -208,16 +207,6 @@ class WaveStrip(QSlider):
 _NOTHING = "Nothing to play yet"
 
 
-@dataclass(frozen=True)
-class PlayerActions:
-    start: Action
-    play: Action
-    stop: Action
-    loop: Action
-    switch: Action
-    reconnect: Action
-
-
 class PlayerPanel(QWidget):
     """Shows the current sound and offers the actions; plays nothing itself."""
 
@@ -227,14 +216,14 @@ class PlayerPanel(QWidget):
     disabled = Signal()
     """The bar was disabled, as when the window closes: stop playback at once."""
 
-    def __init__(self, colours: Colours, can: PlayerActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
-        for action in (can.start, can.play, can.stop, can.loop):
+        for action in (can["start"], can["play"], can["stop"], can["loop"]):
             action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
-        can.play.explain(lambda: self._problem.text())
-        can.switch.explain(lambda: "" if len(self._there) > 1 else "Make two takes to switch between.")
-        can.reconnect.explain(lambda: "Looking for an audio device…" if self._probing else "")
+        can["play"].explain(lambda: self._problem.text())
+        can["switch"].explain(lambda: "" if len(self._there) > 1 else "Make two takes to switch between.")
+        can["reconnect"].explain(lambda: "Looking for an audio device…" if self._probing else "")
         self._colours = colours
         self._now = Heard()
         self._there: tuple[str, ...] = ()
@@ -243,7 +232,7 @@ class PlayerPanel(QWidget):
         self.setAccessibleName("Player")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._start, self._play, self._stop, self._loop, self._switch = (
-            ActionButton(one, "") for one in (can.start, can.play, can.stop, can.loop, can.switch)
+            ActionButton(one, "") for one in (can["start"], can["play"], can["stop"], can["loop"], can["switch"])
         )
         self.sides = SideButtons("take", verb="Hear", between=self._switch)
         self.sides.chosen.connect(self.side_chosen)
@@ -254,7 +243,7 @@ class PlayerPanel(QWidget):
         self.strip = WaveStrip(colours)
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._reconnect = ActionButton(can.reconnect, look="link")
+        self._reconnect = ActionButton(can["reconnect"], look="link")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         # Fixed, so that no text of many in a second lays the bar out anew.
@@ -315,11 +304,11 @@ class PlayerPanel(QWidget):
             self._time.clear()
             return
         self.sides.show_side(now.letter, there)
-        self.can.switch.refresh()
+        self.can["switch"].refresh()
         loop = now.loop
-        self.can.loop.setChecked(loop is not None)
+        self.can["loop"].setChecked(loop is not None)
         said = "Loop" if loop is None else f"Loop from {fixed(loop[0], 2)} to {fixed(loop[1], 2)} s"
-        self.can.loop.set_tip(f"{said} (L)")
+        self.can["loop"].set_tip(f"{said} (L)")
         self._loop.setAccessibleDescription(said)
         self._show_play()
         self._show_title()
@@ -337,7 +326,7 @@ class PlayerPanel(QWidget):
     def reconnect(self) -> None:
         """Look for an audio device again, if there is none."""
         if self._problem.text():
-            self.can.reconnect.trigger()
+            self.can["reconnect"].trigger()
 
     def show_gains(self, gains: Sequence[str], caution: str) -> None:
         """Show the gains of the first two lanes, all of them in the tooltip, and a ``caution`` about them."""
@@ -354,7 +343,7 @@ class PlayerPanel(QWidget):
 
     def show_probing(self, probing: bool) -> None:
         self._probing = probing
-        self.can.reconnect.refresh()
+        self.can["reconnect"].refresh()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Elide the title anew when its width changes."""
@@ -370,9 +359,9 @@ class PlayerPanel(QWidget):
     def _show_play(self) -> None:
         can, title = self.can, "Pause" if self._now.sounding else "Play"
         self._play.setIcon(icon(title.lower()))
-        can.play.setText(title)
-        can.play.set_tip(f"{title} (Space)")
-        for action in (can.start, can.play, can.stop, can.loop):
+        can["play"].setText(title)
+        can["play"].set_tip(f"{title} (Space)")
+        for action in (can["start"], can["play"], can["stop"], can["loop"]):
             action.refresh()
 
     def _show_title(self) -> None:

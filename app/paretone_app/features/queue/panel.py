@@ -1,7 +1,7 @@
 """The queue panel: a row per job, to reorder and to cancel."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QDropEvent
@@ -23,17 +23,6 @@ _COLUMNS = (
     ("Ends", "Expected time of its end, as far as the times of such jobs are known"),
 )
 _STATE = 3
-
-
-@dataclass(frozen=True)
-class QueueActions:
-    earlier: Action
-    later: Action
-    cancel: Action
-    pause: Action
-    """Pause all, or go on."""
-    go_on: Action
-    """Continue with the jobs of the last session."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ class QueuePanel(ShownPanel):
     moved = Signal(int, int)
     """Number of a job, and the row where it shall be."""
 
-    def __init__(self, can: QueueActions) -> None:
+    def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self._jobs: list[Row] = []
         self.withdrawn: int | None = None
@@ -84,7 +73,7 @@ class QueuePanel(ShownPanel):
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         buttons = Flow()
-        shown = {one.name: ActionButton(getattr(can, one.name)) for one in fields(can)}
+        shown = {name: ActionButton(action) for name, action in can.items()}
         for button in shown.values():
             button.action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.table.addAction(button.action)
@@ -94,7 +83,7 @@ class QueuePanel(ShownPanel):
         self.pages = Invited(self.table, _EMPTY)
         build.fill(VBoxLayout(self), ((self.pages, 1), buttons), (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
         self.table.dropped.connect(self._drop)
-        for action in (can.earlier, can.later, can.cancel):
+        for action in (can["earlier"], can["later"], can["cancel"]):
             self.table.itemSelectionChanged.connect(action.refresh)
 
     @property

@@ -12,7 +12,7 @@ from paretone.errors import PlainError, told
 from paretone.session.commands import Synthesise
 from paretone.session.events import Progress
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.queue.panel import QueueActions, QueuePanel, Row
+from paretone_app.features.queue.panel import QueuePanel, Row
 from paretone_app.numbers import counted, percent
 from paretone_app.state.differences import model_title, setting_text
 from paretone_app.state.editing import Edit
@@ -49,7 +49,8 @@ class QueuePresenter(Presenter):
         tip, no_jobs = "Go on with the jobs of the last session", "No jobs of the last session wait."
         go_on = add("Go on with the last session", jobs.go_on, tip, lambda: "" if jobs.left else no_jobs)
         self._pause = pause
-        self.panel = QueuePanel(QueueActions(earlier, later, cancel, pause, go_on))
+        can = {"earlier": earlier, "later": later, "cancel": cancel, "pause": pause, "go_on": go_on}
+        self.panel = QueuePanel(can)
         self.panel.moved.connect(self._move)
         self.panel.shown.connect(self._show_rows)
         services.workspaces.put("queue", self.panel)

@@ -1,8 +1,7 @@
 """Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
 with them (B)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -185,36 +184,29 @@ _SECONDS = (
 )
 
 
-@dataclass(frozen=True)
-class RooflineActions:
-    measure: Mapping[str, Action]
-    again: Action
-    """Measures the machine, then the shown side."""
-    trace: Action
-    cancel: Action
-    save: tuple[Action, ...]
-
-
 class RooflinePanel(SidePanel):
     """Top: measuring. Middle: the roofline plot next to the waterfall. Bottom: the table of one side."""
 
-    def __init__(self, colours: Colours, can: RooflineActions) -> None:
+    def __init__(
+        self, colours: Colours, can: Mapping[str, Action], measure: Mapping[str, Action], save: Sequence[Action]
+    ) -> None:
+        """``measure``: one action per side; ``save``: one per file format."""
         super().__init__("the table of", colours, first="A")
-        self.can = can
+        self.can, self._measure, self._save = can, measure, save
         self._reports: Reports = dict.fromkeys(SIDES)
         self._running: str | None = None
         self._said, self._look = "", "muted"
-        self._build(colours)
+        self._build(colours, save)
         self.set_colours(colours)
         self._show()
 
-    def _build(self, colours: Colours) -> None:
+    def _build(self, colours: Colours, save: Sequence[Action]) -> None:
         em = self.fontMetrics().height()
         can = self.can
-        self.measure_buttons = {side: ActionButton(action) for side, action in can.measure.items()}
-        for action in can.measure.values():
+        self.measure_buttons = {side: ActionButton(action) for side, action in self._measure.items()}
+        for action in self._measure.values():
             action.changed.connect(self._show_state)
-        self.again_button = ActionButton(can.again)
+        self.again_button = ActionButton(can["again"])
         tip = "Ceilings to compare with: this machine's, measured, or on paper another card's, as stated"
         cards: list[tuple[str, Ceilings]] = []
         try:
@@ -224,16 +216,16 @@ class RooflinePanel(SidePanel):
         # Narrow, so that Cancel and the progress of a measurement have room next to it and push nothing away.
         self.ceilings_box = build.narrow(build.combo("Ceilings", [("This machine", None), *cards], tip), 8)
         self.ceilings_box.currentIndexChanged.connect(self._show)
-        self.cancel_button = ActionButton(can.cancel, "Cance&l")
+        self.cancel_button = ActionButton(can["cancel"], "Cance&l")
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
         self.progress.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.state = build.label(look="muted", yielding=True)
-        for action in can.save:
+        for action in self._save:
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
-        self.trace_button = ActionButton(can.trace)
+        self.trace_button = ActionButton(can["trace"])
         placed: list[build.Placed] = [*self.measure_buttons.values(), self.again_button, self.ceilings_box]
-        placed += [self.cancel_button, (self.progress, 1), (self.state, 1), export_buttons(can.save), self.trace_button]
+        placed += [self.cancel_button, (self.progress, 1), (self.state, 1), export_buttons(save), self.trace_button]
         top = build.fill(HBoxLayout(), placed)
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)
@@ -250,7 +242,7 @@ class RooflinePanel(SidePanel):
         outer = VBoxLayout(self)
         outer.addLayout(top)
         self.pages = Invited(build.column(line, (parts, 1)))
-        self.pages.offer(can.measure["A"])
+        self.pages.offer(self._measure["A"])
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
@@ -324,7 +316,7 @@ class RooflinePanel(SidePanel):
 
     def _show(self) -> None:
         super()._show()
-        for action in (self.can.again, self.can.trace):
+        for action in (self.can["again"], self.can["trace"]):
             action.refresh()
         reports = self.reports
         report = reports[self.side]
@@ -344,9 +336,9 @@ class RooflinePanel(SidePanel):
             set_look(button, "primary" if primary and button.isEnabled() else "")
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)
-        for action in self.can.save:
+        for action in self._save:
             action.refresh()
-        waiting = self.can.measure["A"].reason if idle and not shown else ""
+        waiting = self._measure["A"].reason if idle and not shown else ""
         self.state.setText(self._said)
         self.state.setToolTip(self._said)
         set_look(self.state, self._look)

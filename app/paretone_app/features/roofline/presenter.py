@@ -61,12 +61,12 @@ class RooflinePresenter(Presenter):
                 self.roofline.say(event.text)
 
     def _build_roofline(self) -> RooflinePanel:
-        from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
+        from paretone_app.features.roofline.panel import RooflinePanel
 
         cancel = self._add_cancel("Cancel", Kind.ROOFLINE)
         save = self._add_exports("plots and table", self._ask_for_sheet)
-        actions = RooflineActions(self._measure, self._again, self._write_trace, cancel, save)
-        self.roofline = RooflinePanel(self._theme.colours, actions)
+        can = {"again": self._again, "trace": self._write_trace, "cancel": cancel}
+        self.roofline = RooflinePanel(self._theme.colours, can, self._measure, save)
         self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()

@@ -1,6 +1,6 @@
 """The choice of a model, and of a voice."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -38,35 +38,22 @@ class _ModelBox(ComboBox):
             super().keyPressEvent(event)
 
 
-@dataclass(frozen=True)
-class ModelActions:
-    load: Action
-    keep: Action
-    """Shows the model in use again."""
-    choose_folder: Action
-    choose_vocoder: Action
-    usual_vocoder: Action
-    """Undoes ``choose_vocoder``."""
-    download: Action
-    add_technique: Action
-
-
 class ModelChoice(QWidget):
     """Choosing a model only shows it. The one in use stays until the other is loaded."""
 
-    def __init__(self, selection: Selection, can: ModelActions) -> None:
+    def __init__(self, selection: Selection, can: Mapping[str, Action]) -> None:
         super().__init__()
         self._selection = selection
         self.can = can
         self.box = build.narrow(build.named(_ModelBox(), "Model"), 10)
         build.offer(self.box, [(one.title, one.id, one.summary) for one in catalogue.models()], selection.model_id)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
-        self.box.confirmed.connect(can.load.trigger)
+        self.box.confirmed.connect(can["load"].trigger)
         self.note = build.words("muted")
-        self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
-        self.vocoder, self.usual_vocoder = ActionButton(can.choose_vocoder), ActionButton(can.usual_vocoder)
-        self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
-        can.keep.triggered.connect(lambda: self.box.setFocus())
+        self.folder, self.download = ActionButton(can["choose_folder"]), ActionButton(can["download"])
+        self.vocoder, self.usual_vocoder = ActionButton(can["choose_vocoder"]), ActionButton(can["usual_vocoder"])
+        self.load, self.keep = ActionButton(can["load"]), ActionButton(can["keep"])
+        can["keep"].triggered.connect(lambda: self.box.setFocus())
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
         self._vocoders = build.row(self.vocoder, self.usual_vocoder)
@@ -90,14 +77,14 @@ class ModelChoice(QWidget):
         self.download.setVisible(entry.release is not None)
         self._vocoders.setVisible(entry.has_separate_vocoder and not missing)
         elsewhere, usual, can = chosen.vocoder(entry.id), f"{entry.vocoder}, its usual folder", self.can
-        can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {elsewhere or usual})")
-        can.usual_vocoder.set_tip(f"Load the model with the vocoder in {usual}")
-        can.usual_vocoder.set_reason("" if elsewhere else "The model has its usual vocoder.")
+        can["choose_vocoder"].set_tip(f"Load the model with the vocoder in another folder (now {elsewhere or usual})")
+        can["usual_vocoder"].set_tip(f"Load the model with the vocoder in {usual}")
+        can["usual_vocoder"].set_reason("" if elsewhere else "The model has its usual vocoder.")
         self._confirm.setVisible(other)
         self.load.setVisible(not missing)
-        can.load.set_tip(f"Load {entry.title} (Enter)")
-        can.keep.setText(f"&Keep {chosen.entry.title}")
-        can.keep.set_tip(f"Choose {chosen.entry.title} again, which stays in use")
+        can["load"].set_tip(f"Load {entry.title} (Enter)")
+        can["keep"].setText(f"&Keep {chosen.entry.title}")
+        can["keep"].set_tip(f"Choose {chosen.entry.title} again, which stays in use")
         details = ""
         if missing:
             note = (

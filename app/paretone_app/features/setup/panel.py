@@ -1,5 +1,7 @@
 """Setup: text, voice, seed, model, techniques, sampler options, and the estimated cost."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QGroupBox, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -9,7 +11,7 @@ from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
 from paretone.techniques import resolve
 from paretone_app.features.setup.cards import StepGrid, TechniqueList
-from paretone_app.features.setup.choices import ModelActions, ModelChoice, VoiceChoice
+from paretone_app.features.setup.choices import ModelChoice, VoiceChoice
 from paretone_app.features.setup.spoken import AsSpoken
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
@@ -19,6 +21,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import prepared_entry
 from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import ComboBox, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
@@ -94,7 +97,7 @@ class SetupPanel(QWidget):
 
     problem = Signal(str)
 
-    def __init__(self, state: AppState, colours: Colours, can: ModelActions, *, waits: bool = False) -> None:
+    def __init__(self, state: AppState, colours: Colours, can: Mapping[str, Action], *, waits: bool = False) -> None:
         """``waits``: see :attr:`AsSpoken.waits`."""
         super().__init__()
         self._state = state
@@ -107,7 +110,7 @@ class SetupPanel(QWidget):
         self.voice_choice.problem.connect(self.problem)
         self._add_speech_group(waits)
         self._group("Model").addWidget(self.model_choice)
-        self.techniques = TechniqueList(state, colours, can.add_technique)
+        self.techniques = TechniqueList(state, colours, can["add_technique"])
         self.techniques.problem.connect(self.problem)
         self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)

@@ -18,7 +18,7 @@ from paretone.techniques.published import offered
 from paretone_app.features.palette import Palette
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.setup.cards import fit_words, gain_details, gain_words
-from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
+from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
@@ -41,23 +41,23 @@ class SetupPresenter(Presenter):
         self._candidates: tuple[str, ...] = ()  # Possible architectures of the checkpoint that failed to load.
         self._files: tuple[str, ...] = ()  # Weight files in the folder that failed to load, the newest first.
         add, selection = services.actions.add, services.state.selection
-        can = ModelActions(
-            load=add("Lo&ad", self._load_shown, "Load the model"),
-            keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
-            choose_folder=add(
+        can = {
+            "load": add("Lo&ad", self._load_shown, "Load the model"),
+            "keep": add("&Keep", lambda: selection.consider_model(selection.model_id)),
+            "choose_folder": add(
                 "F&older…",
                 lambda: self._ask_where_from(CHECKPOINT_FOLDER, self.load),
                 "Load this model's official checkpoint from a folder",
             ),
-            choose_vocoder=add("Vocoder…", lambda: self._ask_where_from(VOCODER_FOLDER, self.load_vocoder)),
-            usual_vocoder=add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
-            download=add(
+            "choose_vocoder": add("Vocoder…", lambda: self._ask_where_from(VOCODER_FOLDER, self.load_vocoder)),
+            "usual_vocoder": add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
+            "download": add(
                 "Dow&nload…",
                 lambda: self._ask_to_download(self._shown),
                 "Show the licence, then download the official checkpoint",
             ),
-            add_technique=services.actions["add_technique"],
-        )
+            "add_technique": services.actions["add_technique"],
+        }
         self.setup = SetupPanel(services.state, services.theme.colours, can, waits=True)
         self.setup.problem.connect(services.notices.warn)
         self.setup.techniques.training_wanted.connect(

@@ -3,8 +3,7 @@
 import html
 import itertools
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QItemSelectionRange, Qt, QTimer, QUrl, Signal
@@ -39,26 +38,12 @@ _SHORTEST = 12
 """Least width of a shortened text, in digits."""
 
 
-@dataclass(frozen=True)
-class TakesActions:
-    play: Action
-    set_a: Action
-    set_b: Action
-    lane: Action
-    star: Action
-    use: Action
-    """Load the take's settings into Setup."""
-    save: Action
-    reveal: Action
-    delete: Action
-
-
 class TakesPanel(ShownPanel):
     problem = Signal(str)
     cancelled = Signal(object)
     """Numbers of jobs whose takes the user does not want any more."""
 
-    def __init__(self, kept: KeptTakes, colours: Colours, can: TakesActions, undo_stack: QUndoStack) -> None:
+    def __init__(self, kept: KeptTakes, colours: Colours, can: Mapping[str, Action], undo_stack: QUndoStack) -> None:
         """``undo_stack`` for stars and deletions."""
         super().__init__()
         self.kept = kept
@@ -103,18 +88,17 @@ class TakesPanel(ShownPanel):
         for signal in (*seen, self.table.verticalScrollBar().valueChanged):
             signal.connect(lambda *_: self._fitting.start())
 
-        for action in (can.lane, can.star, can.delete):
+        for action in (can["lane"], can["star"], can["delete"]):
             action.explain(lambda: "" if self._selected_rows() else "Select takes first.")
-        for action in (can.play, can.set_a, can.set_b, can.use, can.save, can.reveal):
+        for action in (can["play"], can["set_a"], can["set_b"], can["use"], can["save"], can["reveal"]):
             action.explain(lambda: "" if len(self._selected_rows()) == 1 else "Select one take first.")
-        for action in (can.play, can.set_a, can.set_b, can.lane, can.star, can.save, can.reveal):
+        for action in (can["play"], can["set_a"], can["set_b"], can["lane"], can["star"], can["save"], can["reveal"]):
             action.explain(self._why_no_audio)
         buttons = Flow()
-        self._actions: tuple[Action, ...] = tuple(getattr(can, one.name) for one in fields(can))
-        for action in self._actions:
+        for action in can.values():
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.table.addAction(action)
-            if action is not can.reveal:  # In the menu of the table: all others fit on one line of a small screen.
+            if action is not can["reveal"]:  # In the menu of the table: all others fit on one line of a small screen.
                 buttons.add(ActionButton(action))
         buttons.arrange()
         self.difference = build.words(name="Difference of the selected take to the reference", rich=True)
@@ -221,7 +205,7 @@ class TakesPanel(ShownPanel):
 
     def _enable(self) -> None:
         self.pages.show_content(not self.model.is_empty)
-        for action in self._actions:
+        for action in self.can.values():
             action.refresh()
         self._show_difference()
 

@@ -22,7 +22,7 @@ from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, listed_in
-from paretone_app.features.takes.panel import TakesActions, TakesPanel
+from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import FailedTake, WaitingTake, made_at
 from paretone_app.numbers import counted
 from paretone_app.shell.entries import Findable
@@ -141,25 +141,25 @@ class TakesPresenter(Presenter):
         state.jobs.changed.connect(self._show_waiting)
         self.takes.cancelled.connect(self._cancel)
 
-    def _make_actions(self) -> TakesActions:
+    def _make_actions(self) -> dict[str, Action]:
         def add(text: str, do: Callable[[], object], tip: str, keys: str) -> Action:
             action = self._actions.add(text, do, tip)
             action.setShortcut(keys)
             return action
 
-        return TakesActions(
-            play=add("&Play", self._play, "Play the selected take; again: stop", "Return"),
-            set_a=add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
-            set_b=add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
-            lane=add("Add lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
-            star=add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
-            use=add(
+        return {
+            "play": add("&Play", self._play, "Play the selected take; again: stop", "Return"),
+            "set_a": add("Set &A", self._actions["set_a"].trigger, "Compare with the selected take as A", "A"),
+            "set_b": add("Set &B", self._actions["set_b"].trigger, "Compare with the selected take as B", "B"),
+            "lane": add("Add lane", self._actions["add_lane"].trigger, "Add the selected takes as lanes", "L"),
+            "star": add("S&tar", lambda: self.takes.star(), "Star or unstar the selected takes", "S"),
+            "use": add(
                 "Use i&n Setup", self._use, "Load this take's settings into Setup, to change and run them again", "R"
             ),
-            save=add("Save &WAV…", lambda: self.takes.ask_where_to_save(), "Write the selected take's audio", "W"),
-            reveal=add("Reveal", lambda: self.takes.reveal(), "Open the folder with the take's audio", "V"),
-            delete=add("&Delete…", lambda: self.takes.delete(), "Delete the selected takes and their audio", "Del"),
-        )
+            "save": add("Save &WAV…", lambda: self.takes.ask_where_to_save(), "Write the selected take's audio", "W"),
+            "reveal": add("Reveal", lambda: self.takes.reveal(), "Open the folder with the take's audio", "V"),
+            "delete": add("&Delete…", lambda: self.takes.delete(), "Delete the selected takes and their audio", "Del"),
+        }
 
     def engine_starts(self) -> None:
         """Report problems of the library and offer a remedy; restore the lanes of the last session."""

@@ -1,7 +1,6 @@
 """Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -163,23 +162,13 @@ _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
 
 
-@dataclass(frozen=True)
-class TrainingActions:
-    start: Action
-    resume: Action
-    cancel: Action
-    choose_manifest: Action
-    choose_validation: Action
-    choose_work: Action
-
-
 class TrainingPanel(QWidget):
     """Left: the training, its data, knobs and time. Right: loss and validation."""
 
     training_chosen = Signal(str)
     """The training of this name was chosen: propose its usual time and folder."""
 
-    def __init__(self, colours: Colours, can: TrainingActions) -> None:
+    def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.can = can
         self._said, self._look = "", "muted"
@@ -199,14 +188,14 @@ class TrainingPanel(QWidget):
         self._intro = build.words("muted")
         can = self.can
         self.manifest = build.named(QLineEdit(placeholderText="manifest.csv"), "Manifest")
-        choose_manifest = ActionButton(can.choose_manifest, name=can.choose_manifest.tip)
+        choose_manifest = ActionButton(can["choose_manifest"], name=can["choose_manifest"].tip)
         tip = "List of an evaluation set whose recordings validate the training"
         self.validation = build.named(QLineEdit(placeholderText="some of the speech"), "Validation set", tip)
-        choose_validation = ActionButton(can.choose_validation, name=can.choose_validation.tip)
+        choose_validation = ActionButton(can["choose_validation"], name=can["choose_validation"].tip)
         recordings = QLineEdit(placeholderText="LibriSpeech/dev-clean")
         self.recordings = build.named(recordings, "Folder of recordings", "Of LibriSpeech, for its list")
         self.work = build.named(QLineEdit(placeholderText="for checkpoints and the log"), "Work folder")
-        self._choose_work = ActionButton(can.choose_work, name=can.choose_work.tip)
+        self._choose_work = ActionButton(can["choose_work"], name=can["choose_work"].tip)
         self._controls: dict[str, KnobControls] = {}
         controls = VBoxLayout()
         for one in training_forms():
@@ -260,13 +249,13 @@ class TrainingPanel(QWidget):
         form.addRow(self.estimate)
         form.addRow(rate, self.rate)
         form.addRow(self.half)
-        for action in (can.start, can.resume):
+        for action in (can["start"], can["resume"]):
             action.explain(self._missing)
-        can.start.explain(lambda: _HELD if self._has_run else "")
-        can.resume.explain(lambda: "No run to resume." if self._has_run is False else "")
-        can.start.changed.connect(self._show_state)
-        self.start_button = ActionButton(can.start)
-        self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
+        can["start"].explain(lambda: _HELD if self._has_run else "")
+        can["resume"].explain(lambda: "No run to resume." if self._has_run is False else "")
+        can["start"].changed.connect(self._show_state)
+        self.start_button = ActionButton(can["start"])
+        self.resume_button, self.cancel_button = ActionButton(can["resume"]), ActionButton(can["cancel"])
         buttons = build.row((self.start_button, 1), (self.resume_button, 1), (self.cancel_button, 1))
         self.progress = build.keeping_room(JobProgress("Training progress"))
         self.state = build.words("muted", selectable=True)
@@ -278,7 +267,7 @@ class TrainingPanel(QWidget):
         left.setMinimumWidth(25 * em)
         self.curves = TrainingCurves(colours)
         self.pages = Invited(self.curves)
-        self.pages.offer(can.start, double=self.start_button)
+        self.pages.offer(can["start"], double=self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         right = build.column(self.state, (self.pages, 1))  # Here a sentence moves no controls.
         outer = VBoxLayout(self)
@@ -431,7 +420,7 @@ class TrainingPanel(QWidget):
         for control in self._inputs:
             control.setEnabled(not self._running)
         self.minutes.setEnabled(not self._running and not self.epochs.value())
-        for action in (self.can.start, self.can.resume):
+        for action in (self.can["start"], self.can["resume"]):
             action.refresh()
         self.progress.setVisible(bool(self._running))
         self._form.setRowVisible(self._rows[self.recordings], self._names_librispeech)
@@ -461,7 +450,7 @@ class TrainingPanel(QWidget):
         return None if self.elsewhere else bool(work) and (Path(work) / CHECKPOINT).is_file()
 
     def _show_state(self) -> None:
-        reason = self.can.start.reason
+        reason = self.can["start"].reason
         self.install.offer(reason)
         idle = "" if self._running else reason
         self.state.setText(self._said or idle)

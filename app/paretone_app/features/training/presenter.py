@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from paretone_app.state.jobs import Job, Kind, Outcome
 if TYPE_CHECKING:
     from paretone_app.features.training.panel import TrainingPanel
 
-_CSV = "Manifest (*.csv)"
 _SET = "Evaluation set (*.lst *.csv *.txt)"
 
 
@@ -44,9 +44,14 @@ class TrainingPresenter(Presenter):
         tip = "Continue from the checkpoint"
         self._resume = add("Resume", lambda: self.start(built(self.training).plan(resume=True)), tip, self._why_not_now)
         self._cancel = self._add_cancel("Cance&l", Kind.TRAIN, "Stop and keep a checkpoint for resuming")
-        self._choose_manifest = add("…", self._ask_for_manifest, "Choose the manifest")
-        self._choose_validation = add("…", self._ask_for_validation, "Choose the validation set")
-        self._choose_work = add("…", self._ask_for_work_folder, "Choose the work folder")
+        self._choosing = {
+            f"choose_{name}": add("…", partial(self._ask, name, ask), f"Choose the {title}")
+            for name, title, ask in (
+                ("manifest", "manifest", partial(self._ask_for_file, "Manifest", "Manifest (*.csv)")),
+                ("validation", "validation set", partial(self._ask_for_file, "Validation set", _SET)),
+                ("work", "work folder", partial(self._ask_for_folder, "Work folder")),
+            )
+        }
 
     def refresh(self) -> None:
         if self.training is None:
@@ -156,27 +161,19 @@ class TrainingPresenter(Presenter):
         state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 
     def _build_training(self) -> TrainingPanel:
-        from paretone_app.features.training.panel import TrainingActions, TrainingPanel
+        from paretone_app.features.training.panel import TrainingPanel
 
-        choosing = self._choose_manifest, self._choose_validation, self._choose_work
-        actions = TrainingActions(self._start, self._resume, self._cancel, *choosing)
-        self.training = TrainingPanel(self._theme.colours, actions)
+        can = {"start": self._start, "resume": self._resume, "cancel": self._cancel, **self._choosing}
+        self.training = TrainingPanel(self._theme.colours, can)
         self.training.install.follow(self._state.installing)
         self.training.training_chosen.connect(self.refresh)
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
         return self.training
 
-    def _ask_for_manifest(self) -> None:
-        self._ask_for_file("Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path)), True)
-
-    def _ask_for_validation(self) -> None:
-        self._ask_for_file(
-            "Validation set", _SET, lambda path: built(self.training).validation.setText(str(path)), True
-        )
-
-    def _ask_for_work_folder(self) -> None:
-        self._ask_for_folder("Work folder", lambda path: built(self.training).work.setText(str(path)), True)
+    def _ask(self, name: str, ask: Callable[..., object]) -> None:
+        """Ask for the file or folder in the field called ``name``."""
+        ask(lambda path: getattr(built(self.training), name).setText(str(path)), of_engine=True)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.TRAIN:

@@ -16,7 +16,7 @@ from paretone.listening.trials import ABX, CCR, MUSHRA, ItemRecord, TrialRecord
 from paretone.measure.loudness import integrated_loudness
 from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
-from paretone_app.features.lab.panel import LIBRARY, LabActions, LabPanel
+from paretone_app.features.lab.panel import LIBRARY, LabPanel
 from paretone_app.features.lab.trial import TimeLine
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
@@ -25,7 +25,7 @@ from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.widgets.action import ActionButton
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import in_front, on_screen
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
@@ -57,7 +57,7 @@ def player(lasting_sink: NullSink) -> Iterator[Player]:
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> LabPanel:
-    return in_front(LabPanel(LIGHT, acts_of(LabActions)), qtbot, 900, 480)
+    return in_front(LabPanel(LIGHT, NamedActs()), qtbot, 900, 480)
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable) -> N
     assert "trials count from now on" in page.taught.text() and page.title.text() == "ABX · 1 of 1"
     assert answers == []
     left = []
-    panel.can.abandon.triggered.connect(lambda: left.append(True))
+    panel.can["abandon"].triggered.connect(lambda: left.append(True))
     page.leave_button.setFocus()
     press(Qt.Key.Key_Space)
     assert left == [] and "not scored" in page.leave_button.text()
@@ -288,7 +288,7 @@ def test_a_device_that_goes_away_voids_the_trial(panel: LabPanel, null_sink: Nul
     assert panel.device_problem.isVisible()
     press(Qt.Key.Key_1)
     assert answers[0].void and not session.finished and "1 void, repeated" in panel.trial.title.text()
-    with qtbot.waitSignal(panel.can.reconnect.triggered):
+    with qtbot.waitSignal(panel.can["reconnect"].triggered):
         panel.device_problem.findChild(ActionButton).click()
     panel.end()
     player.close()
@@ -340,7 +340,7 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     shown = panel.results
     shown.show_results(())
     assert shown.pages.is_empty and "No listening test" in shown.pages.invitation.text()
-    assert panel.can.write_results.reason == "No listening test has been completed yet."
+    assert panel.can["write_results"].reason == "No listening test has been completed yet."
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()
     assert "No difference was shown: 9 of 16 right" in text and "One file is damaged." in text

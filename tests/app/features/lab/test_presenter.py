@@ -77,7 +77,7 @@ def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     window.features["lab"]._show_listeners()
     setup.listener.setCurrentIndex(0)
     lab.shown.emit()
-    qtbot.waitUntil(lambda: bool(lab.can.write_results.reason))
+    qtbot.waitUntil(lambda: bool(lab.can["write_results"].reason))
 
 
 def folder_of(window: MainWindow) -> Path:

@@ -22,12 +22,12 @@ from paretone.models.files.layer_importance import (
 )
 from paretone.paths import own_place
 from paretone.techniques import spade
-from paretone_app.features.layers.panel import LayersActions, LayersPanel
+from paretone_app.features.layers.panel import LayersPanel
 from paretone_app.features.layers.presenter import LayerChoice
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.acting import acts, acts_of, press
+from tests.app.acting import NamedActs, acts, press
 from tests.app.conftest import in_front
 from tests.engine.known_model import LANGUAGE
 
@@ -44,7 +44,7 @@ RECORD = ImportanceRecord("Small", "0" * 64, 4, MEASURES)
 
 def layers_panel() -> LayersPanel:
     stages = (spade.NONE, spade.PARTLY, spade.RECOVERED)
-    return LayersPanel(LIGHT, acts_of(LayersActions, hear=dict(zip(stages, acts(3), strict=True))))
+    return LayersPanel(LIGHT, NamedActs(), dict(zip(stages, acts(3), strict=True)))
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
     panel.show()
     assert panel.pages.is_empty and "Measuring" in panel.pages.invitation.text()
     measure, by_hand = panel.pages.empty.buttons
-    with qtbot.waitSignal(panel.can.measure.triggered):
+    with qtbot.waitSignal(panel.can["measure"].triggered):
         measure.click()
     by_hand.click()
     assert panel.bars.isVisible(), "layers can be selected without a measurement"
@@ -114,7 +114,7 @@ def test_keys_choose_toggle_cut_and_copy_and_a_click_toggles_the_layer_under_it(
     assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
     assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"
     # Layers by hand have no cut and can be given up.
-    wanted = QSignalSpy(panel.can.by_importance.triggered)
+    wanted = QSignalSpy(panel.can["by_importance"].triggered)
     assert not panel.by_importance.isVisible()
     panel.set_layers(4, RECORD, (1, 2, 3), 2, by_hand=True)
     assert panel.bars.cut is None and "by hand" in panel.kept.text()
@@ -123,12 +123,14 @@ def test_keys_choose_toggle_cut_and_copy_and_a_click_toggles_the_layer_under_it(
 
 
 def test_what_cannot_be_done_says_why(panel: LayersPanel) -> None:
-    hear = panel.can.hear[spade.NONE]
-    assert hear.isEnabled() and panel.can.train.isEnabled() and panel.can.study.isEnabled()
+    hear = panel.hear[spade.NONE]
+    assert hear.isEnabled() and panel.can["train"].isEnabled() and panel.can["study"].isEnabled()
     panel.set_layers(4, RECORD, range(4), 4, by_hand=False)
-    assert "keep fewer layers" in hear.reason and "keep fewer layers" in panel.can.train.reason, "nothing is left out"
+    assert "keep fewer layers" in hear.reason and "keep fewer layers" in panel.can["train"].reason, (
+        "nothing is left out"
+    )
     panel.set_layers(1, None, (0,), 1, by_hand=False)
-    assert "one layer" in panel.can.study.reason
+    assert "one layer" in panel.can["study"].reason
     panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
     assert panel.kept.text().startswith("Layer 0 is kept (by word errors), numbered as in the checkpoint")
     panel.set_layers(0, None, (), 1, by_hand=False)
@@ -138,7 +140,7 @@ def test_what_cannot_be_done_says_why(panel: LayersPanel) -> None:
 
 
 def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
-    wanted, cancelled = QSignalSpy(panel.can.measure.triggered), QSignalSpy(panel.can.cancel.triggered)
+    wanted, cancelled = QSignalSpy(panel.can["measure"].triggered), QSignalSpy(panel.can["cancel"].triggered)
     panel.sentences.setValue(3)
     press(panel.word_errors, KEY.Key_Space)
     press(panel.measure_button, KEY.Key_Space)

@@ -29,11 +29,11 @@ from paretone.measure.roofline.report import (
 )
 from paretone.session.events import EngineStatus
 from paretone.setting.setting import Setting
-from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, summary
+from paretone_app.features.roofline.panel import RooflinePanel, summary
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.acting import acts, acts_of, press
+from tests.app.acting import NamedActs, acts, press
 from tests.app.conftest import SMALL, in_front
 from tests.app.holding import Posts
 
@@ -59,9 +59,7 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
 
 
 def rooflines() -> RooflinePanel:
-    return RooflinePanel(
-        LIGHT, acts_of(RooflineActions, measure=dict(zip("AB", acts(2), strict=True)), save=tuple(acts(3)))
-    )
+    return RooflinePanel(LIGHT, NamedActs(), dict(zip("AB", acts(2), strict=True)), acts(3))
 
 
 @pytest.fixture

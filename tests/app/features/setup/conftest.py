@@ -5,18 +5,17 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import on_screen
 from tests.app.presenters import Presenter
 
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
-    made = on_screen(SetupPanel(presenter.state, LIGHT, acts_of(ModelActions)), qtbot, 400, 900)
+    made = on_screen(SetupPanel(presenter.state, LIGHT, NamedActs()), qtbot, 400, 900)
     yield made
     made.voice_choice.shut_down()
 

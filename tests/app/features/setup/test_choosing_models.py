@@ -122,7 +122,7 @@ def test_enter_accepts_no_licence(window: MainWindow, qtbot: QtBot, monkeypatch:
     # Nobody listens there, so that the size is not known at once, wherever the test runs.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     window.state.selection.consider_model(MISSING)
-    window.panels["setup"].model_choice.can.download.trigger()
+    window.panels["setup"].model_choice.can["download"].trigger()
     box = window.findChild(QMessageBox)
     assert "CC-BY-NC-4.0" in box.text() and box.informativeText().endswith("Asking the server for the size…")
     qtbot.waitUntil(lambda: "The size is not known:" in box.informativeText())

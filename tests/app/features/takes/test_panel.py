@@ -21,13 +21,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, Take
-from paretone_app.features.takes.panel import TakesActions, TakesPanel
+from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, made_at
 from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.state.comparison import Comparison
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import on_screen
 from tests.disk import counts_open_files, unnamed_files
 
@@ -56,7 +56,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 @pytest.fixture
 def panel(library: Library, qtbot: QtBot) -> TakesPanel:
     kept = KeptTakes(OpenedLibrary(library))
-    return on_screen(TakesPanel(kept, LIGHT, acts_of(TakesActions), QUndoStack(kept)), qtbot)
+    return on_screen(TakesPanel(kept, LIGHT, NamedActs(), QUndoStack(kept)), qtbot)
 
 
 def column(title: str) -> int:
@@ -258,7 +258,7 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     panel.table.selectRow(0)
     assert why in panel.difference.text()
     enabled = {one.text() for one in panel.table.actions() if one.isEnabled()}
-    assert enabled == {"use", "delete"} and why in panel.can.set_a.reason
+    assert enabled == {"use", "delete"} and why in panel.can["set_a"].reason
     with pytest.raises(PlainError, match="failed and has no audio"):
         panel.load_chosen()
     again = panel.chosen

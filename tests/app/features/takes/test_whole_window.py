@@ -97,7 +97,7 @@ def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_
     assert 0 < cut.seconds <= kept.seconds
     panel = window.panels["takes"]
     panel.table.selectRow(0)
-    panel.can.set_b.trigger()
+    panel.can["set_b"].trigger()
     assert window.state.comparison.headline().startswith("No speed-up is given: B was cancelled after 3 of 5")
     window.state.comparison.set_b(None)
 

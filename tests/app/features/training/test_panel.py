@@ -22,16 +22,16 @@ from paretone.techniques.speculative import FORM as DRAFT
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, companion_arguments, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
 from paretone_app.features.training.model import figure_wording, training
-from paretone_app.features.training.panel import TrainingActions, TrainingCurves, TrainingPanel
+from paretone_app.features.training.panel import TrainingCurves, TrainingPanel
 from paretone_app.shell.colours import LIGHT
-from tests.app.acting import acts_of
+from tests.app.acting import NamedActs
 from tests.app.conftest import on_screen
 from tests.app.presenters import INFO, Presenter
 
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TrainingPanel:
-    return on_screen(TrainingPanel(LIGHT, acts_of(TrainingActions)), qtbot)
+    return on_screen(TrainingPanel(LIGHT, NamedActs()), qtbot)
 
 
 def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
     panel.fit({"sentences": 30})
     assert panel.state.text() == "" and panel.start_button.isEnabled()
     assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
-    panel.can.start.set_reason("The model is not loaded yet.")
+    panel.can["start"].set_reason("The model is not loaded yet.")
     assert panel.state.text() == "The model is not loaded yet." and not panel.start_button.isEnabled()
 
 
@@ -57,7 +57,7 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     panel.validation.setText("seed-tts/en/meta.lst")
     assert not panel.recordings.isVisibleTo(panel) and "4.00" in panel.remark.text()
     qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
-    with qtbot.waitSignal(panel.can.start.triggered):
+    with qtbot.waitSignal(panel.can["start"].triggered):
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
     knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.8, method="distillation")
     wanted = TrainingPlan("guidance_free", "speech.csv", str(tmp_path), 40, False, False, knobs)
@@ -77,14 +77,14 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
     panel.manifest.setText("speech.csv")
     panel.work.setText(str(tmp_path))
     assert not panel.start_button.isEnabled() and "earlier run" in panel.state.text()
-    with qtbot.waitSignal(panel.can.resume.triggered):
+    with qtbot.waitSignal(panel.can["resume"].triggered):
         qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
 
 
 def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
     panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
-    panel.can.start.refresh()
+    panel.can["start"].refresh()
     assert "line 3" in panel.state.text(), "why it failed stays to be read"
     panel.begin(resume=False)
     assert not panel.manifest.isEnabled() and panel.state.text() == ""
