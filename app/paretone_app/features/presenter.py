@@ -117,12 +117,12 @@ class Presenter(QObject):
     def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:
         """Add an action that cancels the job of ``kind`` under way, or the next that waits."""
         jobs = self._state.jobs
-
-        def cancel() -> None:
-            jobs.cancel(next(job for job in jobs.all if job.kind is kind))
-
-        there = partial(jobs.why_one, kind, "yes")
-        return self._actions.add(text, cancel, tip, lambda: "" if there() else "Nothing to cancel.")
+        return self._actions.add(
+            text,
+            lambda: jobs.cancel(next(job for job in jobs.all if job.kind is kind)),
+            tip,
+            lambda: "" if jobs.why_one(kind, "yes") else "Nothing to cancel.",
+        )
 
     def engine_starts(self) -> None:
         """Report earlier problems; called once the window is painted and the engine starts."""

@@ -209,9 +209,6 @@ class Workspaces(QObject):
         else:
             self.enter()
 
-    def enter(self) -> None:
-        self._enter(self.shown.front)
-
     def _show(self, workspace: Workspace) -> bool:
         if workspace is self.current:
             return False
@@ -288,11 +285,12 @@ class Workspaces(QObject):
             docks = self._docks_of(name)
             self._show(docks.workspace)
             docks.show(name)
-        self._enter(name)
+        self.enter(name)
 
-    def _enter(self, name: str) -> None:
-        if name in self.panels:
-            enter(self.panels[name])
+    def enter(self, name: str = "") -> None:
+        """Focus the panel, by default the front one."""
+        if (panel := self.panels.get(name or self.shown.front)) is not None:
+            enter(panel)
 
     def maximise(self) -> None:
         """Maximise the focused panel, or the front one; or restore all."""

@@ -94,11 +94,11 @@ class ArtefactStore(ArtefactSource):
     def adopt(self, artefact: Artefact, why: str) -> None:
         if isinstance(artefact, self.kind) and artefact != self.artefact:
             self.keep(artefact)
-            self._state.undo_stack.push(Edit(why, self.artefact, artefact, self._use))
+            self._state.undo_stack.push(Edit(why, self.artefact, artefact, self.use))
 
     def put_back(self, artefact: Artefact) -> None:
         if self.fits(artefact) and artefact != self.artefact:
-            self._use(artefact)
+            self.use(artefact)
 
     def keep(self, artefact: Any) -> None:
         self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
@@ -121,7 +121,8 @@ class ArtefactStore(ArtefactSource):
         self.made[job] = artefact
         self._find()
 
-    def _use(self, artefact: Any) -> None:
+    def use(self, artefact: Any) -> None:
+        """Use ``artefact``, after an edit or its undo."""
         self.artefact = artefact
         if artefact is not None:
             self._selection.put_knobs(self.technique.name, **self.knobs_of(artefact))

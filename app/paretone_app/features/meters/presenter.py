@@ -20,7 +20,7 @@ class MetersPresenter(Presenter):
         super().__init__(services)
         self.meters: MetersPanel | None = None
         self.later = {"meters": self._build_meters}
-        services.state.synthesis.timing_ended.connect(self._tell_of_timing)
+        services.state.synthesis.timing_ended.connect(lambda remarks: self._notices.warn(remarks) if remarks else None)
         self._features = services.features
         made = self._state.synthesis
         self._repeat = self._actions["repeat"]
@@ -54,10 +54,6 @@ class MetersPresenter(Presenter):
     def _show_take(self, take: Take) -> None:
         if not take.unfinished:
             built(self.meters).show_take(take, self._features.find(PlayerPresenter).deck.waits)
-
-    def _tell_of_timing(self, remarks: str) -> None:
-        if remarks:
-            self._notices.warn(remarks)
 
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         if outcome is not Outcome.FINISHED:

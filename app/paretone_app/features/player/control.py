@@ -139,8 +139,7 @@ class PlayerKeys(QObject):
         lanes = {str(number): partial(deck.choose, lane) for number, lane in enumerate(LANES, start=1)}
         actions: dict[str, Callable[[], object]] = {
             **lanes,
-            "A": lambda: deck.choose("A"),
-            "B": lambda: deck.choose("B"),
+            **{side: partial(deck.choose, side) for side in SIDES},
             "X": deck.switch,
             "Space": deck.toggle_play,
             "S": deck.stop,

@@ -91,7 +91,7 @@ class StrategyPresenter(StorePresenter):
         names = ("undo", "redo", "import_table", "export_table", "calibrate")
         can = {name: self._actions[name] for name in names}
         self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack, can)
-        self.strategy.table_edited.connect(self.state.adopt_table)
+        self.strategy.table_edited.connect(self.state.use)
         self.strategy.pages.offer(can["calibrate"])
         self.strategy.pages.offer(can["import_table"])
         self._show_table()

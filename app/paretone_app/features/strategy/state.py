@@ -173,7 +173,7 @@ class StrategyState(ArtefactStore):
         if isinstance(artefact, StrategyTable) and artefact != self.table:
             self.replace_table(artefact, why)
 
-    def _use(self, artefact: StrategyTable | None) -> None:
+    def use(self, artefact: StrategyTable | None) -> None:
         self._show_table(artefact, self.threshold)
 
     def compare_with(self, artefact: Artefact | None) -> None:
@@ -298,10 +298,6 @@ class StrategyState(ArtefactStore):
             self._show_table(self.table, threshold)
         else:
             self._edit("move threshold", derivation.table, threshold, _THRESHOLD_EDIT)
-
-    def adopt_table(self, table: StrategyTable) -> None:
-        """Use a table after an edit, or its undo, by a panel that shares the undo stack."""
-        self._show_table(table, self.threshold)
 
     def replace_table(self, table: StrategyTable, why: str) -> None:
         """Use another table, such as an imported one; can be undone."""

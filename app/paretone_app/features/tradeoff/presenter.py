@@ -195,7 +195,7 @@ class TradeoffPresenter(Presenter):
                 self._ask_for_file, "Open a selection of points", file_dialogs.JSON, self.open_selection
             ),
             "front_play": partial(self._do_along, lambda along: along.toggle()),
-            "front_mark": self._mark,
+            "front_mark": partial(self._do_along, lambda along: along.mark()),
             "front_heard": partial(self._do_along, lambda along: along.find()),
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
@@ -276,9 +276,6 @@ class TradeoffPresenter(Presenter):
             finally:
                 self._show_along()
 
-    def _mark(self) -> None:
-        self._do_along(lambda along: along.mark())
-
     def _rank(self) -> None:
         self._do_along(lambda along: along.rank())
 
@@ -324,10 +321,11 @@ class TradeoffPresenter(Presenter):
         attempt = self._actions.attempt
         panel.plot.activated.connect(lambda: attempt(partial(self._with_point, self.hear)))
         panel.plot.side_chosen.connect(lambda side: attempt(partial(self._with_point, partial(self.set_side, side))))
-        panel.plot.marked.connect(lambda: attempt(self._mark))
+        panel.plot.marked.connect(self._actions["front_mark"].trigger)
         panel.recall(str(self._settings.value(_SHOWN, "")))
-        for slot in (self.refresh, self._remember):
-            panel.scene_changed.connect(slot)
+        panel.scene_changed.connect(self.refresh)
+        # At once, to survive a crash.
+        panel.scene_changed.connect(lambda: self._settings.setValue(_SHOWN, panel.remembered))
         panel.details.sentence.activated.connect(self.refresh)
         self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes)
         row = FrontRow(self._results, self._player, self._state, self)
@@ -366,10 +364,6 @@ class TradeoffPresenter(Presenter):
     def _suit(self) -> None:
         if self._state.selection.ready:
             built(self.tradeoff).suit(self._state.selection.entry.title)
-
-    def _remember(self) -> None:
-        """At once, to survive a crash."""
-        self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
     def _show_points(self) -> None:
         now, before = (self._results.points, self._results.heard), self._shown

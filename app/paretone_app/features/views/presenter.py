@@ -25,7 +25,7 @@ class ViewsPresenter(Presenter):
         super().__init__(services)
         self.views: ViewsPanel | None = None
         tip = "Run the model and draw the figure"
-        self._compute = services.actions.add("Com&pute", self._compute_chosen, tip, self._why_not_compute)
+        self._compute = services.actions.add("Com&pute", self.compute, tip, self._why_not_compute)
         self.later = {"views": self._build_views}
         services.state.jobs.ended.connect(self._job_ended)
 
@@ -63,13 +63,10 @@ class ViewsPresenter(Presenter):
             if self.views.figure is None:
                 self._compute.trigger()
 
-    def _compute_chosen(self) -> None:
-        panel = built(self.views)
-        self.compute(panel.view.name, Values(panel.values))
-
-    def compute(self, name: str, knobs: Values) -> None:
-        """Compute the view called ``name`` for the selection. Raises :class:`PlainError` if that is not possible."""
-        state = self._state
+    def compute(self) -> None:
+        """Compute the chosen view for the selection. Raises :class:`PlainError` if that is not possible."""
+        state, panel = self._state, built(self.views)
+        name, knobs = panel.view.name, Values(panel.values)
         require(state.availability.why_not_synthesise())
         setting = state.selection.baseline_setting
         records = tuple(record for source in state.artefacts.sources for record in source.records)
@@ -77,7 +74,7 @@ class ViewsPresenter(Presenter):
             if one.views and state.artefacts.source(one.name) is not None:
                 setting = setting.with_technique(UsedTechnique(one.name, state.selection.knobs(one.name)))
         utterance = state.selection.utterance
-        built(self.views).begin(name)
+        panel.begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
         self._own_job = job.number
 
