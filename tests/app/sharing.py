@@ -19,9 +19,15 @@ from pytestqt.qtbot import QtBot
 
 from paretone.setting.setting import Setting
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Jobs
 
 RECENT = "Recen&t"
 """The button for what was opened lately: that is kept, as it is between sessions."""
+
+
+def cancel_all(jobs: Jobs) -> None:
+    for job in reversed((*jobs.all, *jobs.left)):
+        jobs.cancel(job)
 
 
 class Found(NamedTuple):
@@ -44,7 +50,7 @@ def found(window: MainWindow, panels: Collection[str]) -> Found:
 def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: QtBot) -> None:
     """Bring ``window`` into the state ``before``, and fail where it is another one."""
     state = window.state
-    state.jobs.cancel_all()
+    cancel_all(state.jobs)
     qtbot.waitUntil(lambda: not state.jobs.busy)
     assert not state.jobs.held, "the engine is held for a listening test"
     studies = window.features["studies"] if any(one.name == "studies" for one in window.declared) else None
@@ -56,7 +62,7 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
         set_side(None)
     while state.undo_stack.canUndo():
         state.undo_stack.undo()
-    state.jobs.cancel_all()  # Cancelled ones came back.
+    cancel_all(state.jobs)  # Cancelled ones came back.
     qtbot.waitUntil(lambda: not state.jobs.busy)
     state.undo_stack.clear()
     window.results.takes.read()

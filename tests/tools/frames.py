@@ -78,6 +78,7 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
     from paretone_app.features.player.presenter import PlayerPresenter
     from paretone_app.features.presenter import built
     from paretone_app.shell.headless_tour import perform, started, until
+    from tests.app.sharing import cancel_all
 
     await started(window)
     selection, comparison = window.state.selection, window.state.comparison
@@ -126,7 +127,7 @@ async def measure(window: MainWindow, seconds: float, steps: int, watch: Watch) 
         await asyncio.sleep(seconds)
         found.append(watch.figures(what))
         print(json.dumps(found[-1]), flush=True)
-    window.jobs.cancel_all()
+    cancel_all(window.jobs)
     await until(lambda: not window.jobs.busy, window)
     return found
 

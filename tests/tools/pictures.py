@@ -65,6 +65,7 @@ from paretone_app.shell.headless_tour import finished, make_takes, perform, star
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.invitation import Invited
+from tests.app.sharing import cancel_all
 from tests.engine.remote.elsewhere import Host, Local
 from tests.peers.damage import DAMAGES
 from tests.plugins.writing import install
@@ -512,7 +513,7 @@ async def _queued(window: MainWindow) -> AsyncIterator[QWidget]:
         yield window.panels["queue"]
     finally:
         window.workspaces.maximise()
-        jobs.cancel_all()
+        cancel_all(jobs)
         jobs.stop(False)
         await _until(lambda: not jobs.busy, window)
         chosen.put_choices(before)

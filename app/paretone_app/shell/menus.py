@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeyEvent, QKeySequence
+from PySide6.QtGui import QAccessible, QAction, QActionGroup, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QDialog,
@@ -164,10 +164,14 @@ class VisibleMnemonics(QObject):
         if kind in _ENDS:
             self._give_back()
         elif isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt:
-            if kind is QEvent.Type.KeyPress and not event.isAutoRepeat():
-                self._take()
-            elif kind is QEvent.Type.KeyRelease:
+            if kind is QEvent.Type.KeyRelease:
                 self._give_back()
+            elif kind is QEvent.Type.ShortcutOverride and not event.isAutoRepeat():
+                # For screen readers Qt sends keys once more, without their time, after what they did. Of Alt that would
+                # open the menu bar.
+                if QAccessible.isActive() and not event.timestamp():
+                    return True
+                self._take()
         return False
 
     def _take(self) -> None:

@@ -92,10 +92,10 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs, self.workspaces)
         self.features = self._make_presenters(features, data_folder)
-        VisibleMnemonics(self)
         self._menus = Menus(
             self, self.action, self.workspaces, theme, [one for feature in features for one in feature.menus]
         )
+        VisibleMnemonics(self)  # After the menu bar: it sees the keys first.
         self._connect()
         self._restore()
         self._refresh()

@@ -238,10 +238,6 @@ class Jobs(QObject):
         self.closing.emit()
         self.closed = True
 
-    def cancel_all(self) -> None:
-        for job in reversed((*self.all, *self.left)):
-            self.cancel(job)
-
     def cancel(self, job: Job) -> None:
         if job in self._line or job in self.left:
             self._line = [one for one in self._line if one != job]

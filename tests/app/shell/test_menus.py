@@ -4,11 +4,12 @@ visible panels, not to those under other tabs."""
 from collections.abc import Iterable, Iterator
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence, QUndoStack
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QAccessible, QAction, QKeyEvent, QKeySequence, QUndoStack
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QApplication,
     QDialog,
     QDockWidget,
     QLabel,
@@ -172,7 +173,7 @@ def test_buttons_show_their_action(actions: Actions, qtbot: QtBot) -> None:
     assert buttons[0].isEnabled() and buttons[0].toolTip() == "Run the loaded model"
 
 
-KEY, ALT = Qt.Key, Qt.KeyboardModifier.AltModifier
+KEY, ALT, NONE = Qt.Key, Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.NoModifier
 
 
 class Host:
@@ -245,6 +246,26 @@ def test_the_panel_with_the_focus_comes_first_and_of_others_the_first(host: Host
 
 
 @pytest.mark.timeout(900)
+def test_keys_sent_once_more_for_a_screen_reader_leave_the_menu_bar_alone(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    """As Qt does with a reader, after the key did what it does; without one the same keys are Alt alone."""
+    window = activated(borrowed_window, qtbot)
+    window.workspaces.go_to("setup")
+    field = window.focusWidget()
+    try:
+        for there in (False, True):
+            QAccessible.setActive(there)
+            field.setFocus()
+            QApplication.sendEvent(window.windowHandle(), QKeyEvent(QEvent.Type.KeyPress, KEY.Key_Alt, NONE))
+            QTest.keyRelease(window.windowHandle(), KEY.Key_Alt)
+            assert (QApplication.focusWidget() is field) is there
+            if not there:
+                QTest.keyClick(window.menuBar(), KEY.Key_Escape)
+    finally:
+        QAccessible.setActive(False)
+
+
 def test_no_letter_is_reached_by_two_at_the_same_time(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     """Of what the real window shows, whichever panels are in front and have the focus; its menus keep theirs."""
     window = borrowed_window

@@ -110,8 +110,7 @@ def _moves(window: MainWindow, qtbot: QtBot, jobs: Mapping[str, tuple[str, Calla
     moved: list[str] = []
     for name, (panel, begin) in jobs.items():
         window.workspaces.go_to(panel)
-        qtbot.wait(50)
-        before = _places(window)
+        before = _places(window)  # At once: what changed while it was hidden is laid out before it is shown.
 
         def look(when: str, name: str = name, before: dict = before) -> None:
             now = _places(window)

@@ -17,6 +17,7 @@ from paretone.setting.take import DecodingCycle, DecodingTrace, Take, Trace
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.synthesis import Coming, Wanted, wanted_take
 from tests.app.presenters import Presenter
+from tests.app.sharing import cancel_all
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def jobs(sent: list[Command], monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> 
 def presenter(tmp_path: Path, qtbot: QtBot) -> Iterator[Presenter]:
     made = Presenter(tmp_path)
     yield made
-    made.state.jobs.cancel_all()
+    cancel_all(made.state.jobs)
     made.state.making.ahead(())
 
 

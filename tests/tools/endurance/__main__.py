@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from paretone.own_process import cap_threads, share_one_heap
+from tests.app.sharing import cancel_all
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -86,7 +87,7 @@ async def _run(application: QApplication, own: Path, folder: Path, options: argp
             await task
         except asyncio.CancelledError:
             print("Interrupted: closing.", flush=True)
-            window.jobs.cancel_all()
+            cancel_all(window.jobs)
         found = verdict.judge(lines)
         print(*found.sentences, sep="\n")
         print({True: "Passed.", False: "Not passed.", None: "Too short to tell."}[found.passed], flush=True)

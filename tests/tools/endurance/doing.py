@@ -43,6 +43,7 @@ from paretone_app.shell.headless_tour import finished, perform, until
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
+from tests.app.sharing import cancel_all
 
 SIZES = ((1440, 900), (1024, 768))
 DIALOGS = ("keys", "first_steps", "about", "glossary", "doctor", "extras", "new_study")
@@ -116,7 +117,7 @@ class Panels:
                 panel.compute_button.click()
                 with suppress(PlainError):  # Without progress, nothing else is raised.
                     await until(lambda: not window.jobs.busy, window, LONGEST_VIEW)
-                window.jobs.cancel_all()
+                cancel_all(window.jobs)
                 await until(lambda: not window.jobs.busy, window, PATIENCE)
 
     async def _attention(self) -> None:
@@ -407,7 +408,7 @@ class Doing:
             if action.isEnabled():
                 action.trigger()
                 await asyncio.sleep(self._draw.uniform(0.0, 0.4))
-                window.jobs.cancel_all()
+                cancel_all(window.jobs)
                 await until(lambda: not window.jobs.busy, window)
 
     async def _listen(self) -> None:

@@ -57,8 +57,6 @@ class ModelChoice(QWidget):
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
         self._vocoders = build.row(self.vocoder, self.usual_vocoder)
-        self.last = self.keep
-        """Its last control in the order of Tab."""
         parts = [self.box, self.note, self._official, self._vocoders, self._confirm]
         build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
@@ -267,10 +265,8 @@ class VoiceChoice(QWidget):
             self._refuse("The transcript is missing: type the words spoken in the recording.")
         elif reason := chosen.voice_problem(path, transcript):
             self._refuse(reason)
-        elif self._edited is not None and transcript == self._edited.transcript:
+        elif (self._edited and transcript == self._edited.transcript) or self._doubted == (path, transcript):
             self._accept(path, transcript)  # Another name needs no check.
-        elif self._doubted == (path, transcript):
-            self._accept(path, transcript)
         else:
             self._check(path, transcript, use=True)
 

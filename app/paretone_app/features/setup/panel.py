@@ -187,7 +187,7 @@ class SetupPanel(QWidget):
 
     def _order_tabs(self) -> None:
         """Make Tab follow reading order, although controls are created on demand."""
-        insert_after(self.model_choice.last, (*self.techniques.reachable, *self.sampler.reachable))
+        insert_after(self.model_choice.keep, (*self.techniques.reachable, *self.sampler.reachable))
 
     def set_colours(self, colours: Colours) -> None:
         self.grid.set_colours(colours)

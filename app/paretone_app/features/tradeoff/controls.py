@@ -397,9 +397,3 @@ class TradeoffFoot(QWidget):
 
     def show_direction(self, faster: bool) -> None:
         self.mark_button.set_text("Now I hear it" if faster else "I no longer hear it")
-
-    def show_place(self, at: int, count: int) -> None:
-        """Position of the current point on the front of ``count`` points, from the left; emits no signal."""
-        with QSignalBlocker(self.slider):
-            self.slider.setRange(0, max(count - 1, 0))
-            self.slider.setValue(at)

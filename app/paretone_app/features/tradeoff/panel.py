@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 
 from paretone.listening.results import HeardFrom
 from paretone_app.features.tradeoff import controls
@@ -283,6 +283,8 @@ class TradeoffPanel(ShownPanel):
         shown, count = self.plot.scene, len(self.plot.selected)
         at = None if point is None else shown.index[point.key]
         if at is None or at in shown.front:
-            self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
+            with QSignalBlocker(self.foot.slider):
+                self.foot.slider.setRange(0, max(len(shown.walk) - 1, 0))
+                self.foot.slider.setValue(0 if at is None else shown.walk.index(at))
         reason = why(point, shown, self.pool.measured)
         self.details.show_point(shown, point, count, other, self.filter.only is not None, reason)

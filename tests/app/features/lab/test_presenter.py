@@ -26,6 +26,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Heard, Origin
 from tests.app.holding import Posts
+from tests.app.sharing import cancel_all
 from tests.engine.listening.test_results import abx_session
 
 pytestmark = pytest.mark.slow
@@ -386,7 +387,7 @@ def test_a_study_on_a_cluster_is_to_be_paused_first(window: MainWindow) -> None:
     assert "A study is running on a cluster" in window.panels["lab"].setup.remarks.text()
     with pytest.raises(PlainError, match="pause the study first"):
         window.features["lab"].begin()
-    window.jobs.cancel_all()
+    cancel_all(window.jobs)
     window.jobs.release()
 
 

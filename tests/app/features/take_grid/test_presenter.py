@@ -13,6 +13,7 @@ from paretone_app.features.take_grid import grid
 from paretone_app.features.take_grid.panel import Chosen
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import chosen
+from tests.app.sharing import cancel_all
 from tests.engine.studies.small import finished, study
 from tests.sound import RATE, NullSink
 
@@ -146,7 +147,7 @@ def test_cancelling_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> 
     qtbot.waitUntil(panel.make_button.isEnabled)
     panel.make_button.click()
     assert window.jobs.busy and len(window.state.making.waiting) == 2
-    window.jobs.cancel_all()
+    cancel_all(window.jobs)
     qtbot.waitUntil(lambda: not window.jobs.busy)
     assert not window.state.making.waiting
     panel.chosen.emit(Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"))

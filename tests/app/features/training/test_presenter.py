@@ -19,6 +19,7 @@ from paretone_app.features.training.panel import TrainingPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, SMALL
+from tests.app.sharing import cancel_all
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 from tests.workload import workload
@@ -111,7 +112,7 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow,
     window.state.follow(event)
     window.features["training"].follow(event)
     assert window.state.selection.setting.technique("guidance_free").artefact == made.fingerprint
-    window.jobs.cancel_all()
+    cancel_all(window.jobs)
 
 
 def test_a_missing_recording_names_its_line(panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot) -> None:

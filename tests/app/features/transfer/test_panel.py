@@ -14,6 +14,7 @@ from paretone_app.features.transfer.panel import COMBINATIONS, TransferPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
 from tests.app.acting import acts
+from tests.app.sharing import cancel_all
 
 SENTENCES = ("One.", "Two.", "Three.")
 ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")
@@ -95,7 +96,7 @@ def window(shared_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     """The window that all tests share, with the tables that others calibrated."""
     shared_window.state.selection.set_option("steps", 4)
     yield shared_window
-    shared_window.jobs.cancel_all()
+    cancel_all(shared_window.jobs)
     qtbot.waitUntil(lambda: not shared_window.jobs.busy)
 
 
