@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from paretone.errors import SettingError
 from paretone.listening.results import ListeningScore
@@ -133,8 +133,7 @@ class Scores:
         return self._by_candidate.get(key, _NO_FIGURES)
 
 
-@dataclass(frozen=True)
-class MadePoint:
+class MadePoint(NamedTuple):
     """A take's point, and what it was made of."""
 
     take: TakeSummary
@@ -181,7 +180,7 @@ def take_points(
         alike = other is not None and other.take.machine == one.take.machine
         baseline = other.point.figures if other is not None and alike else _NO_FIGURES
         if one.point.baseline is not baseline:
-            made[name] = replace(one, point=replace(one.point, baseline=baseline))
+            made[name] = one._replace(point=replace(one.point, baseline=baseline))
     return tuple(one.point for one in made.values())
 
 

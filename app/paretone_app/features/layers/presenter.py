@@ -194,7 +194,9 @@ class LayersPresenter(Presenter):
     def _propose_study(self) -> None:
         from paretone_app.features.layers.study import KIND
 
-        self._features.find(StudiesPresenter).new_of_kind(KIND.name, built(self.layers).sentences.value())
+        maker = self._features.find(StudiesPresenter).begin_new()
+        maker.choose_kind(KIND.name, built(self.layers).sentences.value())
+        maker.check()
 
     def _propose_training(self) -> None:
         kept = self.choice.retained

@@ -25,7 +25,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import CopyKey, JobProgress, TextsTable, export_buttons
+from paretone_app.widgets.panel_parts import CopyKey, JobProgress, TextsTable
 from paretone_app.widgets.side_panel import SidePanel
 
 COLUMNS = (
@@ -225,7 +225,8 @@ class RooflinePanel(SidePanel):
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
         self.trace_button = ActionButton(can["trace"])
         placed: list[build.Placed] = [*self.measure_buttons.values(), self.again_button, self.ceilings_box]
-        placed += [self.cancel_button, (self.progress, 1), (self.state, 1), export_buttons(save), self.trace_button]
+        exports = build.row(*((ActionButton(action, name=action.tip), 1) for action in save))
+        placed += [self.cancel_button, (self.progress, 1), (self.state, 1), exports, self.trace_button]
         top = build.fill(HBoxLayout(), placed)
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)

@@ -119,11 +119,6 @@ class OpenedStudies(QObject):
         place = Path(place).expanduser().resolve()
         self._results.open(place, opened)
 
-    def open_last(self) -> None:
-        """Open the last session's studies. Nothing is saved meanwhile: a crash would lose those not open yet."""
-        for place in self.memory.places():
-            self._results.open(place)
-
     def choose(self, folder: Path | None) -> None:
         """Show this open study, and read it again."""
         if folder is not None and folder in self._results.studies:
@@ -413,12 +408,6 @@ class StudiesPresenter(Presenter):
         maker.check()
         return maker
 
-    def new_of_kind(self, kind: str, sentences: int) -> None:
-        """Open the dialog for a study of a kind declared by a feature, on a number of sentences."""
-        maker = self.begin_new()
-        maker.choose_kind(kind, sentences)
-        maker.check()
-
     def begin_within(self, within: Within) -> None:
         maker = self.begin_new()
         maker.ask_within(within)
@@ -549,7 +538,8 @@ class StudiesPresenter(Presenter):
         panel.recent_chosen.connect(lambda place: self.open(Path(place)))
         panel.pages.offer(can["example"], "Open example")
         panel.pages.offer(can["new"])
-        self.opened.open_last()
+        for place in self.opened.memory.places():
+            self._results.open(place)  # Nothing is saved meanwhile: a crash would lose those not open yet.
         self._show()
         return panel
 
