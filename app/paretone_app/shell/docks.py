@@ -115,6 +115,11 @@ class Docks(QObject):
             docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
             self.host.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
 
+    def lay_out(self) -> None:
+        """Lay out what changed while the workspace was hidden, before it is painted: nothing moves in sight."""
+        self.keep_sides()
+        QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+
     @property
     def _is_narrow(self) -> bool:
         """Whether the panels to the right of the centre belong below it, as tabs."""

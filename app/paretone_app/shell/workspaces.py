@@ -5,19 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import (
-    QCoreApplication,
-    QEvent,
-    QObject,
-    QPoint,
-    QRect,
-    QRectF,
-    QSettings,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-)
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -221,9 +209,7 @@ class Workspaces(QObject):
         self.current = workspace
         self._move_panels()
         self._stack.setCurrentWidget(self.shown.host)
-        self.shown.keep_sides()
-        # What changed while it was hidden is laid out before it is painted: nothing moves in sight.
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        self.shown.lay_out()
         self.changed.emit()
         return True
 
