@@ -118,7 +118,8 @@ class Docks(QObject):
     def lay_out(self) -> None:
         """Lay out what changed while the workspace was hidden, before it is painted: nothing moves in sight."""
         self.keep_sides()
-        QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        for _ in range(4):  # From the innermost layout outwards, and back.
+            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
 
     @property
     def _is_narrow(self) -> bool:
