@@ -158,6 +158,7 @@ def test_after_a_restart_a_study_goes_on(make_window: MakeWindow, posts: Posts, 
     assert f"{len(before)} takes finished, {3 * MANY - len(before)} left, about" in panel.state
     assert [one.data() for one in panel.recent_menu.actions() if one.isVisible()] == [str(file)]
     shown = Filter(model="F5 mini", hidden=frozenset({"steps"}))  # As after each load, the model's own points.
+    second.workspaces.go_to("tradeoff")
     qtbot.waitUntil(lambda: (tradeoff.options, tradeoff.filter) == (look, shown))
     assert second.action["point_log_y"].isChecked() and not second.action["point_dominated"].isChecked()
     finish(second, panel.run_button.click, qtbot)
