@@ -115,12 +115,6 @@ class Docks(QObject):
             docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
             self.host.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
 
-    def lay_out(self) -> None:
-        """Lay out what changed while the workspace was hidden, before it is painted: nothing moves in sight."""
-        self.keep_sides()
-        for _ in range(4):  # From the innermost layout outwards, and back.
-            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
-
     @property
     def _is_narrow(self) -> bool:
         """Whether the panels to the right of the centre belong below it, as tabs."""

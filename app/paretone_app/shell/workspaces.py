@@ -209,7 +209,7 @@ class Workspaces(QObject):
         self.current = workspace
         self._move_panels()
         self._stack.setCurrentWidget(self.shown.host)
-        self.shown.lay_out()
+        self.shown.keep_sides()
         self.changed.emit()
         return True
 

@@ -102,13 +102,18 @@ def _words(options: Mapping[str, Any]) -> str:
 
 NOT_MEASURED = "not measured here yet"
 _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
+_CALIBRATE = "Calibrate first"
 
 
 def fit_words(state: AppState, technique: Technique, found: Applicability, used: bool = False) -> str:
-    """Whether the technique applies or gains little, with the reason. The problem of one in use has its own line."""
+    """Whether the technique applies or gains little, with the reason.
+
+    The problem of one in use has its own line, but for a missing calibration: as it ends, nothing moves.
+    """
     info = state.selection.info
     if used and found.why:
-        words = ""
+        lacks = technique.prepared_by == "calibration" and not state.artefacts.fingerprint(technique.name)
+        words = _CALIBRATE if lacks and found.fit is Fit.UNPREPARED else ""
     elif found.fit is Fit.APPLIES:
         little = technique.little(info) if info is not None and state.selection.ready else ""
         words = little.rstrip(".") or "Applies here"
@@ -259,10 +264,11 @@ class TechniqueCard(QGroupBox):
         said = " · ".join(filter(None, (fits, "" if self.fit.fit is Fit.IMPOSSIBLE and not gain else gain_words(gain))))
         said = said[:1].upper() + said[1:]
         _say(self.state, said)
+        set_look(self.state, "warning" if _CALIBRATE in fits else "muted")
         self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
         self.setAccessibleDescription(localised(f"{self.benefit.text()}. {said}. {self.technique.summary}"))
         _say(self.remarks, " ".join(state.availability.technique_remarks(name)))
-        _say(self.reason, state.availability.technique_problem(name))
+        _say(self.reason, "" if _CALIBRATE in fits else state.availability.technique_problem(name))
         self._offer = state.availability.training_offer(name)
         self.train.setVisible(self._offer is not None)
         if self._offer is not None:

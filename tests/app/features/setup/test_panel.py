@@ -241,6 +241,19 @@ def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presen
     assert presenter.state.selection.options["steps"] == STEPS, "the baseline keeps its own"
 
 
+def test_a_calibration_moves_nothing_in_its_card(panel: SetupPanel, presenter: Presenter) -> None:
+    group = panel.techniques.groups["ditreducio"]
+    presenter.state.selection.switch("ditreducio", True)
+    panel.resize(panel.sizeHint().width(), 3000)
+    panel.grab()
+    assert group.state.text().startswith("Calibrate first") and not group.reason.isVisibleTo(panel)
+    assert "needs a strategy table" in group.state.toolTip()
+    height = group.sizeHint().height()
+    calibrated(presenter)
+    panel.grab()
+    assert group.state.text().startswith("Applies here") and group.sizeHint().height() == height
+
+
 def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
     reason = panel.techniques.groups["ditreducio"].reason
