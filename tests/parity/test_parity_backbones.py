@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,6 +90,18 @@ class Task:
         return cls(prompt.masked_fill(~is_prompt, 0), is_prompt, ids, noise, durations, options)
 
 
+def within(backbone: DiT | UNetT, run: Any, task: Task, guided: bool) -> Any:
+    """``run`` of items whose frames after their duration are padding, as in training."""
+    limits = torch.tensor(task.durations)[:, None]
+    if isinstance(backbone, UNetT):
+        return replace(run, mask=(torch.arange(1 + task.prompt.shape[1])[None] <= limits).repeat(run.branches, 1))
+    mask = torch.arange(task.prompt.shape[1])[None] < limits
+    texts = [backbone.text_embed(task.ids, task.prompt.shape[1], drop, mask) for drop in (False, True)[: 1 + guided]]
+    prompts = torch.cat([task.prompt, torch.zeros_like(task.prompt)][: 1 + guided])
+    rows = mask.repeat(run.branches, 1)
+    return replace(run, mask=rows, constant=backbone.input_embed.constant(prompts, torch.cat(texts), rows))
+
+
 def sample(backbone: DiT | UNetT, task: Task, on_step: Callable[[int, Tensor], None] | None = None) -> Tensor:
     """As ``CFM.sample`` of the official code."""
     options = dict(task.options)
@@ -98,8 +111,9 @@ def sample(backbone: DiT | UNetT, task: Task, on_step: Callable[[int, Tensor], N
     unknown = set(options) - NOT_SAMPLED
     assert not unknown, f"the fixture's run has options that this test does not know: {unknown}"
     times = sampling_grid(steps, spacing, sway or 0.0)
-    durations = task.durations if len(task.durations) > 1 else None
-    run = backbone.begin(task.prompt, task.ids, evaluation_times(times, solver), is_guided(strength), durations)
+    run = backbone.begin(task.prompt, task.ids, evaluation_times(times, solver), is_guided(strength))
+    if len(task.durations) > 1:
+        run = within(backbone, run, task, is_guided(strength))
     with torch.inference_mode():
 
         def velocity(state: Tensor, evaluation: int) -> Tensor:

@@ -29,7 +29,7 @@ from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.vocos import Vocos, VocosConfig
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
-from paretone.models.omnivoice.higgs import RELEASED, HiggsDecoder, HiggsEncoder
+from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, HiggsEncoder
 from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, CodecEncoder
 from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
@@ -171,7 +171,7 @@ def test_parity_codec_of_omnivoice_in_two_parts() -> None:
     pytest.importorskip("transformers")
     names = released("OmniVoice_audio_tokenizer")
     with torch.device("meta"):
-        parts = HiggsDecoder(RELEASED), HiggsEncoder(RELEASED, hubert(RELEASED))
+        parts = HiggsDecoder(HiggsConfig()), HiggsEncoder(HiggsConfig(), hubert(HiggsConfig()))
     found = shapes_of(parts[0]) | shapes_of(parts[1])
     assert found.items() <= names.items()
     assert sum(one.numel() for one in parts[0].parameters()) > 20_000_000

@@ -30,7 +30,7 @@ from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.kernels.graphs import GraphCache, Record, record_cuda, with_graphs
 from paretone.models.networks.masked_network import MaskedConfig
 from paretone.models.omnivoice.config import FRAME_RATE
-from paretone.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
+from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, WindowedHiggs
 from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.compatibility import Compatibility
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> Report:
             "measures processors."
         )
     request = random_request(FULL_SIZE, TEXT, REFERENCE, round(SECONDS * FRAME_RATE), device)
-    case = Case(FULL_SIZE, RELEASED, request, device)
+    case = Case(FULL_SIZE, HiggsConfig(), request, device)
     bundled.say("Measuring this card's ceilings …")
     ceilings = ceilings_of(device)
     bundled.say(f"Filling in canvases, {arguments.rounds} rounds …")

@@ -22,9 +22,11 @@ from transformers import EncodecConfig, EncodecModel, LlamaConfig, LlamaForCausa
 
 from paretone.errors import PlugInError, ProfileError, SettingError
 from paretone.export.language import HuggingFaceSource
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import catalogue, load_model
-from paretone.models.base import Synthesis
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import entry, voice
+from paretone.observer import SILENT
 from paretone.paths import own_place
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.setting.knobs import Values
@@ -284,6 +286,9 @@ def test_the_flow_model_speaks_and_techniques_of_its_family_apply(plugged: Path)
     skipping = plain.with_technique(UsedTechnique("first_block"))
     with pytest.raises(SettingError, match="Phone flow is not a diffusion transformer"):
         synthesise(model, "Rice.", voice("", FLOW), skipping)
+    report = measure_roofline(RooflineTarget(model, Utterance("Rice.", voice("", FLOW)), plain), SILENT, rounds=2)
+    found = {one.name: one for one in report.phases}
+    assert found["evaluation"].forwards == 3 and found["evaluation"].components[0].title == "Whole network"
 
 
 def test_the_language_model_speaks_with_fewer_layers_and_is_exported(plugged: Path) -> None:
@@ -351,6 +356,36 @@ def test_a_broken_declaration_is_named_and_the_rest_goes_on(tmp_path: Path, visi
     assert "The plug-in 'family' of plugin-family 2.0 was left out" in console.refusal("models", "family")
     speak = ["speak", "--model", "sound", "--text", "Rice.", "--out", tmp_path / "o.wav"]
     assert "The sound is not in" in console.refusal(*speak)
+
+
+AT_USE = {
+    "recognising": ("recognised=lambda folder: 1 / 0", "recognised of recognising failed (ZeroDivisionError: div"),
+    "nothing": ("recognised=lambda folder: None", "recognised of nothing failed (TypeError: float() argument must"),
+    "voices": ("voices=Voices(named=lambda folder: 1 / 0)", "voices.named of voices failed (ZeroDivisionError: div"),
+    "triples": ("voices=Voices(named=lambda folder: ('abc',))", "voices.named of triples failed (ValueError: too"),
+    "options": ("without_effect=lambda *given: None", "without_effect of options failed (TypeError: can only conc"),
+}
+
+
+def test_a_declarations_function_that_fails_at_use_is_named_and_the_rest_goes_on(
+    plugged: Path, tmp_path: Path, visible: Show, console: Console, qtbot: QtBot
+) -> None:
+    for name, (source, _) in AT_USE.items():
+        written(tmp_path, name, f"{DECLARED}MODEL = declared({source})\n", "model")
+    visible(tmp_path)
+    state = Presenter(tmp_path / "data").state
+    panel = SetupPanel(state, LIGHT, NamedActs())
+    qtbot.addWidget(panel)
+    for name in AT_USE:
+        state.selection.consider_model(name)
+        panel.model_choice.show_choice()
+        assert entry(name).without_effect("steps", entry(name).options_with()) == ""
+        assert bool(catalogue.voices(name)) == (name not in ("voices", "triples"))
+    assert catalogue.recognised(own_place(LANGUAGE)).id == LANGUAGE
+    found = problems()
+    for name, (_, said) in AT_USE.items():
+        assert [one for one in found if said in one and f"mend the plug-in '{name}' of plugin-{name} 2.0" in one], found
+    assert console.out("models", FLOW) and load_model(FLOW, device="cpu").info.id == FLOW
 
 
 FAILING = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from paretone.by_name import meant
 from paretone.errors import AudioError, SettingError
@@ -17,6 +19,7 @@ from paretone.paths import resource
 from paretone.plug_ins import PlugIns
 from paretone.reading import legible, require_regular
 from paretone.setting.compatibility import owner_of_voice
+from paretone.setting.plan import attempted, described
 
 GROUP = "paretone.models"
 
@@ -37,10 +40,34 @@ def catalogue() -> Catalogue:
                 made.leave_out_taken(point, "a model", name)
                 continue
             taken |= {one.id, one.title}
-            made.own(point, one.id)
-            found.append(one)
+            owner = made.own(point, one.id)
+            found.append(_held(made, one, owner) if owner else one)
     made.models = tuple(sorted(found, key=lambda one: (one.place, one.title)))
     return made
+
+
+def _held(made: Catalogue, one: Model, owner: str) -> Model:
+    """``one`` of the plug-in ``owner``, whose functions end no list: a failure is reported, and says nothing."""
+
+    def held(field: str, function: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
+        def call(*given: object) -> Any:
+            found, error = attempted(function, *given)
+            if error is None:
+                return found
+            made.report(f"{field} of {one.id} failed ({described(error, one.loader)}); mend {owner}.")
+            return nothing
+
+        return call
+
+    named = one.voices.named
+    voices = replace(
+        one.voices,
+        named=named and held("voices.named", lambda folder: tuple((f"{a}", f"{b}") for a, b in named(folder)), ()),
+        no_latents=held("voices.no_latents", one.voices.no_latents, "This recording has no latents."),
+    )
+    recognised = held("recognised", lambda folder: float(one.recognised(folder)), 0.0)
+    without_effect = held("without_effect", lambda *given: "" + one.without_effect(*given), "")
+    return replace(one, voices=voices, recognised=recognised, without_effect=without_effect)
 
 
 def models() -> tuple[Model, ...]:

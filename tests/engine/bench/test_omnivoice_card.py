@@ -9,7 +9,7 @@ from paretone import bench
 from paretone.bench.masked import EXACT, OFFICIAL, random_request
 from paretone.errors import DeviceError
 from paretone.measure.roofline.ceilings import Ceilings
-from paretone.models.omnivoice.higgs import RELEASED
+from paretone.models.omnivoice.higgs import HiggsConfig
 from tests.engine.bench.test_masked import SMALL
 from tests.engine.models.kernels.test_graphs import Again
 from tests.packages import needs
@@ -20,7 +20,7 @@ from tests.peers.omnivoice_card import GRAPHED, Case
 pytestmark = needs("transformers")
 CPU = torch.device("cpu")
 CEILINGS = Ceilings("a card", "seconds", {"float32": 1e11, "bfloat16": 4e11}, {"float32": 1e10, "bfloat16": 1e10}, 1e-6)
-DECODER = replace(RELEASED, latent=16, decoder_width=64, semantic_width=16, codebook_width=8)
+DECODER = replace(HiggsConfig(), latent=16, decoder_width=64, semantic_width=16, codebook_width=8)
 
 
 def case(record: Again) -> Case:

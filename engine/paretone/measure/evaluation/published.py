@@ -37,6 +37,7 @@ from paretone.measure.evaluation.judges import RATE, Verdict
 from paretone.measure.evaluation.transcripts import counted, is_chinese
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
+from paretone.models.networks.layers import Residual, chained
 from paretone.models.networks.shapes import Modules
 from paretone.reading import readable, require_regular, shown
 from paretone.wording import beyond
@@ -55,14 +56,8 @@ def load_similarity(texts: Sequence[str], folder: Path, device: str) -> Similari
     return SimilarityJudge(read_speaker_network(folder / SPEAKER_FILE, LARGE).to(device), device)
 
 
-class _Convolution(nn.Module):
-    def __init__(self, inputs: int, outputs: int, size: int = 1, padding: int = 0) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(inputs, outputs, size, padding=padding)
-        self.bn = nn.BatchNorm1d(outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.bn(functional.relu(self.conv(x)))
+def _convolution(inputs: int, outputs: int, size: int = 1, padding: int = 0) -> nn.Sequential:
+    return chained(conv=nn.Conv1d(inputs, outputs, size, padding=padding), relu=nn.ReLU(), bn=nn.BatchNorm1d(outputs))
 
 
 class _Scales(nn.Module):
@@ -97,18 +92,15 @@ class _Gate(nn.Module):
         return x * weights[:, :, None]
 
 
-class _Block(nn.Module):
+class _Block(Residual):
     """One of the three middle blocks; names as in the checkpoint."""
 
     def __init__(self, channels: int, dilation: int) -> None:
         super().__init__()
-        self.Conv1dReluBn1 = _Convolution(channels, channels)
+        self.Conv1dReluBn1 = _convolution(channels, channels)
         self.Res2Conv1dReluBn = _Scales(channels, dilation)
-        self.Conv1dReluBn2 = _Convolution(channels, channels)
+        self.Conv1dReluBn2 = _convolution(channels, channels)
         self.SE_Connect = _Gate(channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.SE_Connect(self.Conv1dReluBn2(self.Res2Conv1dReluBn(self.Conv1dReluBn1(x))))
 
 
 class _Statistics(nn.Module):
@@ -133,7 +125,7 @@ class SpeakerNetwork(nn.Module):
         self.wavlm = WavLMModel(WavLMConfig(**config))
         width = self.wavlm.config.hidden_size
         self.feature_weight = nn.Parameter(torch.zeros(self.wavlm.config.num_hidden_layers + 1))
-        self.layer1 = _Convolution(width, channels, 5, padding=2)
+        self.layer1 = _convolution(width, channels, 5, padding=2)
         self.layer2, self.layer3, self.layer4 = (_Block(channels, dilation) for dilation in (2, 3, 4))
         self.conv = nn.Conv1d(3 * channels, pooled, 1)
         self.pooling = _Statistics(pooled)

@@ -17,7 +17,7 @@ from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.language import LanguageInternals
 from paretone.models.families.language_network import TokenModel
-from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
+from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.sampling.autoregressive import Cycle, Request, places
@@ -161,7 +161,10 @@ def _pass(
         ]
     hidden, queries, keys = config.hidden, heads * width, key_heads * width
     activation = embedded.element_size()
-    weight = _weight_width(layers[0].queries_keys_values, activation, tokens)
+    product = layers[0].queries_keys_values
+    if isinstance(product, Int8Product | Int4Product) and tokens > FEW_ROWS:
+        product = product.many
+    weight: float = getattr(product, "weight_bytes", float(activation))
     precision = str(embedded.dtype).partition(".")[2]
     seen = context + (tokens + 1) / 2
     added_work = counts.Work(2 * tokens * hidden, 2 * 3 * activation * tokens * hidden)
@@ -221,10 +224,3 @@ def _some(tokens: Sequence[int], number: int) -> list[int]:
 
 def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator).to(like)
-
-
-def _weight_width(product: Product, activation: int, rows: int) -> float:
-    """Bytes per weight of ``product`` for this number of rows."""
-    if isinstance(product, Int8Product | Int4Product) and rows > FEW_ROWS:
-        product = product.many
-    return getattr(product, "weight_bytes", float(activation))

@@ -70,7 +70,21 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
     if not text or has_special_tokens(text):
         return text, ()
     text = text.strip()
-    return (_chinese(text), ()) if _HAN.search(text) else _english(text)
+    if _HAN.search(text):
+        official = _official_normaliser("zh")
+        if official is not None:
+            text = official(text)
+        text = re.sub(r"(?<=\d)\.(?=\d)", "点", text.replace("\n", ""))
+        text = _STRAY_BLANK.sub("", text).translate(_IN_CHINESE).replace(" - ", "，").replace("——", " ")
+        return re.sub("[，,、]+$", "。", text), ()
+    if _SPELT_OTHERWISE.search(text):
+        return text, ()
+    official = _official_normaliser("en")
+    if official is None and any(map(str.isdigit, _SHORT_NUMBER.sub("", text))):
+        return re.sub(r" +(?=[ .,?!;:])", "", spell_numbers(text)).strip(), (NUMBERS_NOTE,)
+    text = text if official is None else official(text)
+    # Integers below a thousand as upstream (``inflect``): one hundred and twenty-three.
+    return _SHORT_NUMBER.sub(lambda match: _spelt(int(match[0])), text), ()
 
 
 def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
@@ -113,31 +127,6 @@ def _sentences(text: str, marks: str) -> list[str]:
         elif found:
             found[-1] += quote
     return found
-
-
-def _chinese(text: str) -> str:
-    official = _official_normaliser("zh")
-    if official is not None:
-        text = official(text)
-    text = re.sub(r"(?<=\d)\.(?=\d)", "点", text.replace("\n", ""))
-    text = _STRAY_BLANK.sub("", text).translate(_IN_CHINESE).replace(" - ", "，").replace("——", " ")
-    return re.sub("[，,、]+$", "。", text)
-
-
-def _english(text: str) -> tuple[str, tuple[str, ...]]:
-    if _SPELT_OTHERWISE.search(text):
-        return text, ()
-    official = _official_normaliser("en")
-    if official is not None:
-        return _short_numbers(official(text)), ()
-    if any(map(str.isdigit, _SHORT_NUMBER.sub("", text))):
-        return re.sub(r" +(?=[ .,?!;:])", "", spell_numbers(text)).strip(), (NUMBERS_NOTE,)
-    return _short_numbers(text), ()
-
-
-def _short_numbers(text: str) -> str:
-    """Spell integers below a thousand as upstream (``inflect``): one hundred and twenty-three."""
-    return _SHORT_NUMBER.sub(lambda match: _spelt(int(match[0])), text)
 
 
 def _spelt(number: int) -> str:

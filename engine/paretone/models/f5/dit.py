@@ -36,12 +36,10 @@ def chosen_branches(guided: bool, branches: Sequence[int] | None) -> tuple[int, 
     return (ALL, NOTHING) if guided else (ALL,)
 
 
-def given(
-    embed: TextEmbedding, prompt: Tensor, ids: Tensor, branches: Sequence[int], mask: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def given(embed: TextEmbedding, prompt: Tensor, ids: Tensor, branches: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Prompts and embedded texts of all ``branches``; each text is embedded once."""
     drops = [branch == NOTHING for branch in branches]
-    texts = {drop: embed(ids, prompt.shape[1], drop, mask) for drop in dict.fromkeys(drops)}
+    texts = {drop: embed(ids, prompt.shape[1], drop) for drop in dict.fromkeys(drops)}
     prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in branches]
     return torch.cat(prompts), torch.cat([texts[drop] for drop in drops])
 
@@ -107,25 +105,18 @@ class DiT(NamedLikeF5[DiTConditioning]):
         ids: Tensor,
         times: np.ndarray,
         guided: bool,
-        durations: Sequence[int] | None = None,
         branches: Sequence[int] | None = None,
     ) -> DiTConditioning:
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames if they differ. ``branches`` from
-        :data:`paretone.sampling.guidance.BRANCHES` replace the default of :func:`chosen_branches`.
+        those of all evaluations, in order. ``branches`` from :data:`paretone.sampling.guidance.BRANCHES` replace the
+        default of :func:`chosen_branches`.
         """
-        prompt, frames = prompt.to(self.proj_out.weight.dtype), prompt.shape[1]
-        chosen = chosen_branches(guided, branches)
-        mask = None
-        if durations is not None and len(durations) > 1:
-            limits = torch.as_tensor(durations, device=prompt.device)
-            mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
-        prompts, texts = given(self.text_embed, prompt, ids, chosen, mask)
-        mask = None if mask is None else mask.repeat(len(chosen), 1)
-        constant = self.input_embed.constant(prompts, texts, mask)
-        return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
+        chosen, prompt = chosen_branches(guided, branches), prompt.to(self.proj_out.weight.dtype)
+        constant = self.input_embed.constant(*given(self.text_embed, prompt, ids, chosen), None)
+        rotary = self.rotary_embed.table(prompt.shape[1])
+        return DiTConditioning(len(chosen), *self.tabulate(times), rotary, None, constant)
 
     def enter(self, x: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:
         return self.input_embed(x.to(self.proj_out.weight.dtype), run.constant, run.mask)

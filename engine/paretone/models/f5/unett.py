@@ -37,9 +37,9 @@ class UNetTConditioning:
     """(evaluations, width): the token before the frames."""
     rotary: Tensor
     """Rotations of 1 + frames positions; the first is the time token's."""
-    mask: Tensor | None
-    """(rows, 1 + frames), true for the time token and for frames within their item's duration; ``None`` for a single
-    item. Unlike the DiT's, it applies only to attention outputs."""
+    mask: Tensor | None = None
+    """(rows, 1 + frames), true for the time token and for frames within their item's duration; ``None``: all are.
+    Unlike the DiT's, it applies only to attention outputs."""
 
 
 class UNetTNorm(nn.Module):
@@ -91,28 +91,16 @@ class UNetT(nn.Module):
         ids: Tensor,
         times: np.ndarray,
         guided: bool,
-        durations: Sequence[int] | None = None,
         branches: Sequence[int] | None = None,
     ) -> UNetTConditioning:
-        """Prepare a sampling run.
-
-        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames if they differ; ``branches`` as in
-        :meth:`paretone.models.f5.dit.DiT.begin`.
-        """
-        prompt, frames = prompt.to(self.proj_out.weight.dtype), prompt.shape[1]
-        chosen = chosen_branches(guided, branches)
-        mask = None
-        if durations is not None and len(durations) > 1:
-            limits = torch.as_tensor(durations, device=prompt.device)
-            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(len(chosen), 1)
-        weight = self.proj_out.weight
+        """See :meth:`paretone.models.f5.dit.DiT.begin`."""
+        weight, frames, chosen = self.proj_out.weight, prompt.shape[1], chosen_branches(guided, branches)
+        prompt = prompt.to(weight.dtype)
         return UNetTConditioning(
             len(chosen),
             self.input_embed.constant(*given(self.text_embed, prompt, ids, chosen), None),
             self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
             self.rotary_embed.table(1 + frames),
-            mask,
         )
 
     def enter(self, x: Tensor, evaluation: int, run: UNetTConditioning) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -102,7 +102,7 @@ class LanguageInternals:
     decoder: Callable[[], TokenDecoder]
     passages: int
     flow: Callable[[Sequence[int]], FlowInternals] | None = None
-    """The decoder taken apart for given tokens, decoded at once, if it is a diffusion transformer with a vocoder."""
+    """The decoder taken apart for given tokens, decoded at once, if it is a flow with a vocoder."""
 
 
 REPORT_SECONDS = 0.05
@@ -487,13 +487,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return DecodingTrace(self.token_rate, self.own.tokens.codes, passages, starts, run_away)
 
 
+_KEPT = tuple(one.name for one in fields(DecodingCycle))
+
+
 def _kept(cycle: Cycle) -> DecodingCycle:
-    return DecodingCycle(
-        cycle.tokens,
-        cycle.drafted,
-        cycle.accepted,
-        cycle.outcome,
-        cycle.acceptance,
-        cycle.draft_seconds,
-        cycle.target_seconds,
-    )
+    return DecodingCycle(**{name: getattr(cycle, name) for name in _KEPT})

@@ -188,12 +188,15 @@ class TokenModel(nn.Module):
         self, embedded: Tensor, cache: KeyValueCache, positions: Tensor, scored: int, keeps: Sequence[int] | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """See :meth:`paretone.sampling.cache.TokenScorer.read`."""
-        transformer, head = self.transformer, self._head_for_one_call()
-        call = None if head is None else self.fused_transformer.as_one_call(embedded.shape[1], cache, positions)
-        if head is not None and call is not None:
-            found = scores_of(embedded, scored, keeps or (), head, *call)
-            cache.advance(embedded.shape[1])
-            return found
+        transformer = self.transformer
+        if self._scores is not None and isinstance(transformer, FusedTransformer):
+            weight, bias, half = parts_of(self._scores)
+            call = None if weight is None else transformer.as_one_call(embedded.shape[1], cache, positions)
+            if weight is not None and call is not None:
+                head = Head(transformer.final_norm.scaled, weight, bias, half)
+                found = scores_of(embedded, scored, keeps or (), head, *call)
+                cache.advance(embedded.shape[1])
+                return found
         kept: dict[int, Tensor] = {}
 
         def probe(layer: int, what: str, output: Tensor) -> None:
@@ -232,12 +235,6 @@ class TokenModel(nn.Module):
         ]
         found = dict(zip(order, zip(scores, features, strict=True), strict=True))
         return [found[place] for place in range(len(calls))]
-
-    def _head_for_one_call(self) -> Head | None:
-        if self._scores is None or not isinstance(self.transformer, FusedTransformer):
-            return None
-        weight, bias, half = parts_of(self._scores)
-        return None if weight is None else Head(self.transformer.final_norm.scaled, weight, bias, half)
 
     def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
         return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()

@@ -14,7 +14,7 @@ import contextlib
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -129,13 +129,7 @@ class MaskedScript(Script):
 
 
 def rules_of(options: Values) -> Rules:
-    return Rules(
-        float(options["guidance"]),
-        float(options["shift"]),
-        float(options["layer_penalty"]),
-        float(options["position_temperature"]),
-        float(options["class_temperature"]),
-    )
+    return Rules(**{one.name: float(options[one.name]) for one in fields(Rules)})
 
 
 def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:

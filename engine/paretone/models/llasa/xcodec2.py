@@ -10,6 +10,7 @@ The decoder is not causal: attention and group norms run over the whole clip.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
 from paretone.models.files.config_file import WeightShapes
 from paretone.models.llasa.config import FIRST_CODES
-from paretone.models.networks.layers import chained
+from paretone.models.networks.layers import Residual, chained
 from paretone.models.networks.vocos import InverseTransform
 
 LEVELS = 4
@@ -77,20 +78,14 @@ class XCodec2Config:
         return cls(width, latent, layers, heads, feed_forward, window)
 
 
-class CodecResidualBlock(nn.Module):
-    """Two convolutions over three codes with a residual connection."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm1 = nn.GroupNorm(NORM_GROUPS, width, eps=EPSILON)
-        self.conv1 = nn.Conv1d(width, width, kernel_size=3, padding=1)
-        self.norm2 = nn.GroupNorm(NORM_GROUPS, width, eps=EPSILON)
-        self.conv2 = nn.Conv1d(width, width, kernel_size=3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, width, T) to the same shape."""
-        hidden = self.conv1(functional.silu(self.norm1(x)))
-        return x + self.conv2(functional.silu(self.norm2(hidden)))
+def residual_block(width: int) -> Residual:
+    """Two convolutions over three codes with a residual connection; (B, width, T) to the same shape."""
+    layers: dict[str, nn.Module] = {}
+    for number in (1, 2):
+        layers[f"norm{number}"] = nn.GroupNorm(NORM_GROUPS, width, eps=EPSILON)
+        layers[f"silu{number}"] = nn.SiLU()
+        layers[f"conv{number}"] = nn.Conv1d(width, width, kernel_size=3, padding=1)
+    return Residual(OrderedDict(layers))
 
 
 class CodecAttention(nn.Module):
@@ -128,9 +123,9 @@ class CodecBackbone(nn.Module):
         super().__init__()
         width = config.width
         self.embed = nn.Conv1d(width, width, kernel_size=7, padding=3)
-        self.prior_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
+        self.prior_net = nn.Sequential(residual_block(width), residual_block(width))
         self.transformers = nn.Sequential(*(CodecBlock(config) for _ in range(config.layers)))
-        self.post_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
+        self.post_net = nn.Sequential(residual_block(width), residual_block(width))
         self.final_layer_norm = nn.LayerNorm(width, eps=EPSILON)
 
     def forward(self, x: Tensor) -> Tensor:

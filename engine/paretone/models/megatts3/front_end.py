@@ -33,7 +33,7 @@ from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.checkpoint import GRAPHEMES, OfficialFolder
 from paretone.models.megatts3.config import LATENTS, no_latents
 from paretone.models.megatts3.duration_model import DurationModel, DurationPrompt, Tempo, settled_durations
-from paretone.models.megatts3.graphemes import GraphemeModel, ReadPhones
+from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
 from paretone.reading import readable, require_regular
@@ -276,7 +276,12 @@ class OfficialFrontEnd:
         self._check = check
         for number, segment in enumerate(read.segments):
             phones = self._read(segment)
-            notes.extend(_doubts(segment, phones))
+            beginning = segment if len(segment) <= SHOWN else f"{segment[:SHOWN]}…"
+            if not phones.finished:
+                notes.append(f"The model did not finish reading “{beginning}”; its end may not be spoken.")
+            if phones.unknown:
+                sounds = "one sound" if phones.unknown == 1 else f"{phones.unknown} sounds"
+                notes.append(f"The model has no phones for {sounds} of “{beginning}”; check how it is spoken.")
             codes = self._durations.predict(heard, self._row(phones.phones), self._row(phones.tones), check)
             durations = settled_durations(
                 codes,
@@ -320,14 +325,3 @@ class OfficialFrontEnd:
 
     def _row(self, numbers: tuple[int, ...]) -> Tensor:
         return torch.tensor([numbers], device=self._device)
-
-
-def _doubts(segment: str, read: ReadPhones) -> list[str]:
-    beginning = segment if len(segment) <= SHOWN else f"{segment[:SHOWN]}…"
-    doubts = []
-    if not read.finished:
-        doubts.append(f"The model did not finish reading “{beginning}”; its end may not be spoken.")
-    if read.unknown:
-        sounds = "one sound" if read.unknown == 1 else f"{read.unknown} sounds"
-        doubts.append(f"The model has no phones for {sounds} of “{beginning}”; check how it is spoken.")
-    return doubts

@@ -75,22 +75,6 @@ class QuantisedMelConfig:
 Config = TypeVar("Config", bound=QuantisedMelConfig)
 
 
-class Quantiser(nn.Module):
-    """Rounds the numbers of a token to the levels that codes represent."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Round (…, numbers); the gradient passes unchanged."""
-        raise NotImplementedError
-
-    def codes(self, x: Tensor) -> Tensor:
-        """Input of :meth:`forward` (…, numbers) to codes, int64."""
-        raise NotImplementedError
-
-    def numbers(self, codes: Tensor) -> Tensor:
-        """Codes to the rounded numbers (…, numbers)."""
-        raise NotImplementedError
-
-
 class QuantisedMel(MelStatistics, Generic[Config]):
     title: ClassVar[str]
     sizes: ClassVar[type[QuantisedMelConfig]]
@@ -127,7 +111,8 @@ class QuantisedMel(MelStatistics, Generic[Config]):
 
     @staticmethod
     def quantiser_of(config: Config) -> tuple[Quantiser, int]:
-        """The quantiser, and the number of its inputs per token."""
+        """The quantiser, and the number of its inputs per token. Its ``codes`` are int64, of such numbers (…, numbers),
+        and its ``numbers`` the rounded ones of codes."""
         raise NotImplementedError
 
     def latents(self, mel: Tensor) -> Tensor:
@@ -213,7 +198,7 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
         return math.prod(self.levels)
 
 
-class ScalarQuantiser(Quantiser):
+class ScalarQuantiser(nn.Module):
     """Finite scalar quantisation (arXiv 2309.15505): numbers from −1 to 1, rounded to their levels, form one code."""
 
     levels: Tensor
@@ -234,6 +219,7 @@ class ScalarQuantiser(Quantiser):
         self.register_buffer("shift", torch.atanh(offset / half), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Round (…, numbers); the gradient passes unchanged."""
         bounded = torch.tanh(x + self.shift) * self.span - self.offset
         rounded = bounded + (bounded.round() - bounded).detach()
         return rounded / (self.levels // 2)
@@ -275,7 +261,7 @@ class ResidualCodecConfig(QuantisedMelConfig):
         return self.codes
 
 
-class ResidualQuantiser(Quantiser):
+class ResidualQuantiser(nn.Module):
     """Residual quantisation: the nearest entry of the first codebook, then the second's nearest to the remainder, and
     so on; codes are (…, codebooks). The first codes alone give intelligible speech, even of half a canvas."""
 
@@ -300,6 +286,9 @@ class ResidualQuantiser(Quantiser):
         """Sum of the entries of ``codes``; :attr:`ResidualCodecConfig.absent` adds nothing."""
         entries = functional.pad(self.codebooks, (0, 0, 0, 1))
         return sum(table[column] for table, column in zip(entries, codes.unbind(-1), strict=True))
+
+
+Quantiser = ScalarQuantiser | ResidualQuantiser
 
 
 class ResidualCodec(QuantisedMel[ResidualCodecConfig]):

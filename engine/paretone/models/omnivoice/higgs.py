@@ -11,6 +11,7 @@ used; DAC, Kumar et al., arXiv 2306.06546.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -109,10 +110,6 @@ class HiggsConfig:
     def codebooks(self) -> int:
         frames = math.ceil(self.sample_rate / self.hop)
         return max(1, math.floor(self.bandwidth / (math.log2(self.codebook_size) * frames / 1000)))
-
-
-RELEASED = HiggsConfig()
-"""For benches and tests of the release's size."""
 
 
 class Snake(nn.Module):
@@ -303,18 +300,12 @@ class AcousticEncoder(nn.Sequential):
         self.conv2 = nn.Conv1d(width, config.latent, 3, padding=1)
 
 
-class SemanticUnit(nn.Module):
+def semantic_unit(channels: int, kernel: int, dilation: int) -> Residual:
     """A dilated and a plain convolution, each after an ELU, with a residual connection."""
-
-    def __init__(self, channels: int, kernel: int, dilation: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv1d(
-            channels, channels, kernel, dilation=dilation, padding=(kernel - 1) // 2 * dilation, bias=False
-        )
-        self.conv2 = nn.Conv1d(channels, channels, 1, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv2(functional.elu(self.conv1(functional.elu(x))))
+    padding = (kernel - 1) // 2 * dilation
+    dilated = nn.Conv1d(channels, channels, kernel, dilation=dilation, padding=padding, bias=False)
+    plain = nn.Conv1d(channels, channels, 1, bias=False)
+    return Residual(OrderedDict(elu1=nn.ELU(), conv1=dilated, elu2=nn.ELU(), conv2=plain))
 
 
 class SemanticBlock(nn.Sequential):
@@ -322,7 +313,7 @@ class SemanticBlock(nn.Sequential):
 
     def __init__(self, config: HiggsConfig, channels: int, outputs: int, stride: int) -> None:
         super().__init__()
-        units = (SemanticUnit(channels, config.unit_kernel, dilation) for dilation in config.block_dilations)
+        units = (semantic_unit(channels, config.unit_kernel, dilation) for dilation in config.block_dilations)
         self.res_units = nn.Sequential(*units)
         kernel = 3 if stride == 1 else 2 * stride
         self.conv = nn.Conv1d(channels, outputs, kernel, stride, (kernel - 1) // 2)

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from paretone.audio.mel import BIGVGAN, MelFrontEnd
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.layers import Residual
 from paretone.models.networks.shapes import Modules
 
 SAMPLE_RATE = 24000
@@ -93,7 +94,7 @@ class Squeeze(nn.Module):
         return x * self.conv2(F.relu(self.conv1(x.mean(dim=2, keepdim=True)))).sigmoid()
 
 
-class SpeakerBlock(nn.Module):
+class SpeakerBlock(Residual):
     def __init__(self, config: SpeakerConfig, number: int) -> None:
         super().__init__()
         inputs, outputs = config.channels[number - 1], config.channels[number]
@@ -101,9 +102,6 @@ class SpeakerBlock(nn.Module):
         self.res2net_block = Res2Net(outputs, config.scale, config.kernels[number], config.dilations[number])
         self.tdnn2 = TimeDelay(outputs, outputs, 1)
         self.se_block = Squeeze(outputs, config.squeezed)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.se_block(self.tdnn2(self.res2net_block(self.tdnn1(x))))
 
 
 class AttentivePooling(nn.Module):

@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.causal import GatedFeedForward, rotate
 from paretone.models.networks.incremental import CausalConv, CausalTransposedConv, Memory
+from paretone.models.networks.layers import chained
 from paretone.models.networks.shapes import Modules
 
 KERNEL = 7
@@ -423,22 +424,13 @@ class EncoderUnit(nn.Module):
         return x + self.block(x)
 
 
-class EncoderFeedForward(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(width, inner, bias=False)
-        self.fc2 = nn.Linear(inner, width, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc2(F.gelu(self.fc1(x)))
-
-
 def encoder_layer(config: CodecEncoderConfig) -> Layer:
     """The release's window is not applied upstream, either."""
-    width, head = config.width, config.head_width
+    width, inner, head = config.width, config.feed_forward, config.head_width
     attention = WindowedAttention(width, config.heads, head, None, config.rope_theta)
     norm = partial(nn.LayerNorm, width, eps=config.epsilon)
-    return Layer(width, norm, attention, EncoderFeedForward(width, config.feed_forward))
+    enter, leave = nn.Linear(width, inner, bias=False), nn.Linear(inner, width, bias=False)
+    return Layer(width, norm, attention, chained(fc1=enter, gelu=nn.GELU(), fc2=leave))
 
 
 class EncoderCodebook(Codebook):

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.layers import chained
 from paretone.models.networks.shapes import Modules
 
 LEAST_FRAMES = 2
@@ -78,18 +78,6 @@ class TalkerTransformer(CausalTransformer):
         self.codec_embedding = nn.Embedding(config.rows, config.transformer.hidden)
 
 
-class TextProjection(nn.Module):
-    """Text embeddings to the talker's width."""
-
-    def __init__(self, config: TalkerConfig) -> None:
-        super().__init__()
-        self.linear_fc1 = nn.Linear(config.text_width, config.text_width)
-        self.linear_fc2 = nn.Linear(config.text_width, config.transformer.hidden)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.linear_fc2(F.silu(self.linear_fc1(x)))
-
-
 class PredictorTransformer(CausalTransformer):
     """The predictor's layers with a table for each group of codes but the first and the last, in the talker's width."""
 
@@ -141,7 +129,10 @@ class Talker(nn.Module):
         super().__init__()
         self.config = config
         self.model = TalkerTransformer(config)
-        self.text_projection = TextProjection(config)
+        wide, narrow = config.text_width, config.transformer.hidden
+        self.text_projection = chained(
+            linear_fc1=nn.Linear(wide, wide), silu=nn.SiLU(), linear_fc2=nn.Linear(wide, narrow)
+        )
         self.codec_head = nn.Linear(config.transformer.hidden, config.rows, bias=False)
         self.code_predictor = CodePredictor(config)
 
@@ -159,7 +150,7 @@ class Tables:
 
     texts: Tensor
     """(rows, text width), in the type in which it is stored: a prompt needs few of its rows."""
-    projection: TextProjection
+    projection: nn.Sequential
     first: Tensor
     """Codes of the first group and marks, (rows, hidden)."""
     others: Tensor
