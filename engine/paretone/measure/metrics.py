@@ -4,7 +4,7 @@ build axes, columns and reports from these declarations, so all of them agree.""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,7 @@ class Metric:
     """Whether it is relative to the baseline, which has no value itself."""
     wall_time: bool = False
     """Whether it is a wall time, which other processes lengthen."""
+    definition: str = ""
 
     @property
     def of_runs(self) -> bool:
@@ -52,10 +53,6 @@ class Metric:
     def is_timed(self) -> bool:
         """Whether it is a time, or a ratio of times."""
         return self.wall_time or self.name in ("speed_up", "cpu_time_factor", "other_share")
-
-    @property
-    def definition(self) -> str:
-        return _DEFINITIONS[self.name]
 
     @property
     def label(self) -> str:
@@ -137,88 +134,40 @@ class HeardTake(Timed, Protocol):
     def log_mel_distance(self) -> float | None: ...
 
 
-_DEFINITIONS = {
-    "real_time_factor": "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the "
-    "median in studies.",
-    "backbone_time_factor": "Wall-clock seconds of the backbone per second of new audio, without front end and "
-    "decoder: the DiT time of papers or, for language models, LM-RTF; the median in studies.",
-    "cpu_time_factor": "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other "
-    "processes hardly change it. With several threads it is above RTF.",
-    "other_share": f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)} a "
-    "take is marked: its RTF, TTFA and waits are doubtful.",
-    "speed_up": "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and "
-    "round on one machine; CPU seconds of the process on a CPU, seconds between events on a GPU.",
-    "first_audio_seconds": "Seconds from the request to the first audio that can be played; in a study, the median.",
-    "first_audio_p90": "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs "
-    "two runs or more.",
-    "largest_gap_seconds": "Longest wait between two pieces of audio.",
-    "pause_seconds": "Total time for which playback, started with the first piece of audio, would wait for later ones.",
-    "text_seconds": "Wall-clock seconds for reading the text.",
-    "backbone_seconds": "Wall-clock seconds of the backbone or language model.",
-    "decoder_seconds": "Wall-clock seconds of the decoder.",
-    "flow_seconds": "Wall-clock seconds of the decoder's flow from tokens to mel frames, of decoders with a vocoder "
-    "after it.",
-    "vocoder_seconds": "Wall-clock seconds of the decoder's vocoder, of models whose decoder has a flow before it.",
-    "ops_ratio": "Operations of the backbone, with a language model's flow, over those of the same setting without "
-    "techniques.",
-    "peak_memory": "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
-    "log_mel_distance": "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same "
-    "noise.",
-    "mel_cepstral_distortion": "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel "
-    "spectrum), mean over the frames, to the baseline from the same noise.",
-    "timbre_distance": "Root mean square difference of the long-term spectral envelopes to the baseline's: change of "
-    "the voice's timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
-    "pitch_error": "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in "
-    "both.",
-    "voicing_error": "Share of frames that are voiced in either the take or its baseline, but not in both.",
-    "word_error_rate": "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text "
-    "and transcript in lower case without punctuation (paretone-words 1); compare it only with the same judge's rate "
-    "on the reference speech.",
-    "failed_takes": _TAIL,
-    "naturalness": "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. "
-    "It does not fall when speech turns flat: see pitch range and diversity.",
-    "voice_similarity": "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's "
-    "recording; not comparable with SIM-o.",
-    "pitch_range": "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced "
-    "frames.",
-    "diversity": "Standard deviation of the natural logarithm of the fundamental frequency over takes of one sentence "
-    "with different seeds, mean over the frames that are voiced in all of them.",
-    "whisper_word_error_rate": "Mean over takes of each one's word error rate by Whisper-large-v3, with text and "
-    "transcript normalised as in Seed-TTS's evaluation (seed-tts-eval-en 1).",
-    "whisper_character_error_rate": "Mean over takes of Chinese texts of each one's character error rate by "
-    f"Whisper-large-v3. {_ZH}",
-    "paraformer_character_error_rate": f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}",
-    "paraformer_failed_takes": _TAIL,
-    "dnsmos": "Overall quality from 1 to 5 (P.835), predicted by DNSMOS: noise and distortion, not naturalness.",
-    "dnsmos_p808": "Overall quality from 1 to 5 (P.808), predicted by DNSMOS: noise and distortion, not naturalness.",
-    "whisper_failed_takes": _TAIL,
-    "speaker_similarity": "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) "
-    "of the take and of the voice's recording.",
-    "utmos": "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
-    "faulty_takes": "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
-    "loudness": "Integrated loudness, ITU-R BS.1770-5.",
-    "true_peak": "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take "
-    "is turned down for playback and for 16-bit files.",
-    "clipping": "Share of samples at full scale or beyond.",
-    "silence": "Share of frames 40 dB below the loudest one of the take.",
-    "audio_seconds": "Seconds of new audio.",
-}
-METRICS: tuple[Metric, ...] = (
-    _wall("real_time_factor", "RTF", unit=""),
-    _wall("backbone_time_factor", "Backbone RTF", unit=""),
-    Metric("cpu_time_factor", "RTF in CPU time", LOWER, statistic="median", of=_measured("cpu_time_factor")),
-    Metric("other_share", "Other processes", NEITHER, statistic="median", of=_measured("other_share"), percent=True),
-    Metric("speed_up", "Speed-up", HIGHER, "times", "median", relative=True),
-    _wall("first_audio_seconds", "TTFA"),
-    Metric("first_audio_p90", "TTFA (P90)", LOWER, "s", "p90", _measured("first_audio_seconds"), wall_time=True),
-    _wall("largest_gap_seconds", "Longest wait"),
-    _wall("pause_seconds", "Playback waits"),
-    _wall("text_seconds", "Front end time"),
-    _wall("backbone_seconds", "Backbone time"),
-    _wall("decoder_seconds", "Decoder time"),
-    _wall("flow_seconds", "Flow time"),
-    _wall("vocoder_seconds", "Vocoder time"),
-    Metric("ops_ratio", "Ops ratio", LOWER, of=_measured("ops_ratio")),
+_DECLARED = {
+    _wall("real_time_factor", "RTF", unit=""): "Wall-clock seconds of synthesis per second of new audio, without "
+    "prompt and warm-up; the median in studies.",
+    _wall("backbone_time_factor", "Backbone RTF", unit=""): "Wall-clock seconds of the backbone per second of new "
+    "audio, without front end and decoder: the DiT time of papers or, for language models, LM-RTF; the median in "
+    "studies.",
+    Metric("cpu_time_factor", "RTF in CPU time", LOWER, statistic="median", of=_measured("cpu_time_factor")): (
+        "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
+        "change it. With several threads it is above RTF."
+    ),
+    Metric("other_share", "Other processes", NEITHER, statistic="median", of=_measured("other_share"), percent=True): (
+        f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)} a take is "
+        "marked: its RTF, TTFA and waits are doubtful."
+    ),
+    Metric("speed_up", "Speed-up", HIGHER, "times", "median", relative=True): "Seconds of the baseline over its own, "
+    "as the median of ratios of the same sentence, voice, seed and round on one machine; CPU seconds of the process "
+    "on a CPU, seconds between events on a GPU.",
+    _wall("first_audio_seconds", "TTFA"): "Seconds from the request to the first audio that can be played; in a "
+    "study, the median.",
+    Metric("first_audio_p90", "TTFA (P90)", LOWER, "s", "p90", _measured("first_audio_seconds"), wall_time=True): (
+        "90th percentile of TTFA over all runs, without warm-up; of a take, over its repeats. Needs two runs or more."
+    ),
+    _wall("largest_gap_seconds", "Longest wait"): "Longest wait between two pieces of audio.",
+    _wall("pause_seconds", "Playback waits"): "Total time for which playback, started with the first piece of audio, "
+    "would wait for later ones.",
+    _wall("text_seconds", "Front end time"): "Wall-clock seconds for reading the text.",
+    _wall("backbone_seconds", "Backbone time"): "Wall-clock seconds of the backbone or language model.",
+    _wall("decoder_seconds", "Decoder time"): "Wall-clock seconds of the decoder.",
+    _wall("flow_seconds", "Flow time"): "Wall-clock seconds of the decoder's flow from tokens to mel frames, of "
+    "decoders with a vocoder after it.",
+    _wall("vocoder_seconds", "Vocoder time"): "Wall-clock seconds of the decoder's vocoder, of models whose decoder "
+    "has a flow before it.",
+    Metric("ops_ratio", "Ops ratio", LOWER, of=_measured("ops_ratio")): "Operations of the backbone, with a language "
+    "model's flow, over those of the same setting without techniques.",
     Metric(
         "peak_memory",
         "Peak memory",
@@ -226,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
         "MiB",
         "median",
         lambda measured, heard, distance: measured.peak_memory_bytes / 2**20 if measured.peak_memory_bytes else None,
-    ),
+    ): "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
     Metric(
         "log_mel_distance",
         "Log-mel distance",
@@ -234,11 +183,17 @@ METRICS: tuple[Metric, ...] = (
         "nat. log",
         of=lambda measured, heard, distance: distance,
         relative=True,
-    ),
-    _heard("mel_cepstral_distortion", "Mel-cepstral distortion", LOWER, "dB", relative=True),
-    _heard("timbre_distance", "Timbre distance", LOWER, "dB", relative=True),
-    _heard("pitch_error", "F0 error", LOWER, "semitones", relative=True),
-    _heard("voicing_error", "Voicing error", LOWER, relative=True),
+    ): "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same noise.",
+    _heard("mel_cepstral_distortion", "Mel-cepstral distortion", LOWER, "dB", relative=True): "Root mean square "
+    "difference of the spectral envelopes (cosines 1 to 13 of the log-mel spectrum), mean over the frames, to the "
+    "baseline from the same noise.",
+    _heard("timbre_distance", "Timbre distance", LOWER, "dB", relative=True): "Root mean square difference of the "
+    "long-term spectral envelopes to the baseline's: change of the voice's timbre, independent of timing. The two "
+    "shipped voices are 4.7 dB apart.",
+    _heard("pitch_error", "F0 error", LOWER, "semitones", relative=True): "Root mean square difference of the "
+    "fundamental frequency to the baseline's, over frames voiced in both.",
+    _heard("voicing_error", "Voicing error", LOWER, relative=True): "Share of frames that are voiced in either the "
+    "take or its baseline, but not in both.",
     Metric(
         "word_error_rate",
         "Word error rate",
@@ -247,21 +202,44 @@ METRICS: tuple[Metric, ...] = (
         judge="words",
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
         percent=True,
+    ): "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text and transcript in "
+    "lower case without punctuation (paretone-words 1); compare it only with the same judge's rate on the reference "
+    "speech.",
+    _rate("failed_takes", "Failed takes", "words", tail): _TAIL,
+    _heard("naturalness", "Naturalness", HIGHER, "MOS", judge="naturalness", verdict=_said("naturalness")): (
+        "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. It does not "
+        "fall when speech turns flat: see pitch range and diversity."
     ),
-    _rate("failed_takes", "Failed takes", "words", tail),
-    _heard("naturalness", "Naturalness", HIGHER, "MOS", judge="naturalness", verdict=_said("naturalness")),
-    _heard("voice_similarity", "Voice similarity", HIGHER, judge="voice", verdict=_said("voice_similarity")),
-    _heard("pitch_range", "Pitch range", HIGHER, "nat. log", judge="melody", verdict=_said("pitch_range")),
-    Metric("diversity", "Diversity", HIGHER, "nat. log", judge="melody", across_seeds=diversity),
-    _rate("whisper_word_error_rate", "Word error rate (Whisper)", "whisper", _of_words),
-    _rate("whisper_character_error_rate", "Character error rate (Whisper)", "whisper", _of_characters),
-    _rate("paraformer_character_error_rate", "Character error rate (Paraformer)", "paraformer", _of_characters),
-    _rate("paraformer_failed_takes", "Failed takes (Paraformer)", "paraformer", tail),
-    Metric("dnsmos", "DNSMOS", HIGHER, judge="dnsmos", verdict=_said("overall")),
-    Metric("dnsmos_p808", "DNSMOS P.808", HIGHER, judge="dnsmos", verdict=_said("p808")),
-    _rate("whisper_failed_takes", "Failed takes (Whisper)", "whisper", tail),
-    Metric("speaker_similarity", "SIM-o", HIGHER, judge="similarity", verdict=_said("similarity")),
-    Metric("utmos", "UTMOS", HIGHER, judge="utmos", verdict=_said("utmos")),
+    _heard("voice_similarity", "Voice similarity", HIGHER, judge="voice", verdict=_said("voice_similarity")): (
+        "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's recording; not comparable "
+        "with SIM-o."
+    ),
+    _heard("pitch_range", "Pitch range", HIGHER, "nat. log", judge="melody", verdict=_said("pitch_range")): (
+        "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced frames."
+    ),
+    Metric("diversity", "Diversity", HIGHER, "nat. log", judge="melody", across_seeds=diversity): "Standard deviation "
+    "of the natural logarithm of the fundamental frequency over takes of one sentence with different seeds, mean over "
+    "the frames that are voiced in all of them.",
+    _rate("whisper_word_error_rate", "Word error rate (Whisper)", "whisper", _of_words): "Mean over takes of each "
+    "one's word error rate by Whisper-large-v3, with text and transcript normalised as in Seed-TTS's evaluation "
+    "(seed-tts-eval-en 1).",
+    _rate("whisper_character_error_rate", "Character error rate (Whisper)", "whisper", _of_characters): (
+        f"Mean over takes of Chinese texts of each one's character error rate by Whisper-large-v3. {_ZH}"
+    ),
+    _rate("paraformer_character_error_rate", "Character error rate (Paraformer)", "paraformer", _of_characters): (
+        f"Mean over takes of each one's character error rate by Paraformer-zh. {_ZH}"
+    ),
+    _rate("paraformer_failed_takes", "Failed takes (Paraformer)", "paraformer", tail): _TAIL,
+    Metric("dnsmos", "DNSMOS", HIGHER, judge="dnsmos", verdict=_said("overall")): "Overall quality from 1 to 5 "
+    "(P.835), predicted by DNSMOS: noise and distortion, not naturalness.",
+    Metric("dnsmos_p808", "DNSMOS P.808", HIGHER, judge="dnsmos", verdict=_said("p808")): "Overall quality from 1 to "
+    "5 (P.808), predicted by DNSMOS: noise and distortion, not naturalness.",
+    _rate("whisper_failed_takes", "Failed takes (Whisper)", "whisper", tail): _TAIL,
+    Metric("speaker_similarity", "SIM-o", HIGHER, judge="similarity", verdict=_said("similarity")): "Cosine between "
+    "the speaker embeddings (WavLM-large, fine-tuned for speaker verification) of the take and of the voice's "
+    "recording.",
+    Metric("utmos", "UTMOS", HIGHER, judge="utmos", verdict=_said("utmos")): "Naturalness from 1 to 5, predicted by "
+    "UTMOS22 (strong learner).",
     Metric(
         "faulty_takes",
         "Faulty takes",
@@ -270,13 +248,16 @@ METRICS: tuple[Metric, ...] = (
         judge="faults",
         verdict=lambda figures: _any(figures.get("faults")),
         percent=True,
-    ),
-    _heard("loudness", "Loudness", NEITHER, "LUFS"),
-    _heard("true_peak", "True peak", NEITHER, "dBTP"),
-    _heard("clipping", "Clipping", LOWER),
-    _heard("silence", "Silence", NEITHER),
-    Metric("audio_seconds", "Length", NEITHER, "s", of=_measured("audio_seconds")),
-)
+    ): "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
+    _heard("loudness", "Loudness", NEITHER, "LUFS"): "Integrated loudness, ITU-R BS.1770-5.",
+    _heard("true_peak", "True peak", NEITHER, "dBTP"): "Highest level, between samples as well (fourfold "
+    "oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned down for playback and for 16-bit files.",
+    _heard("clipping", "Clipping", LOWER): "Share of samples at full scale or beyond.",
+    _heard("silence", "Silence", NEITHER): "Share of frames 40 dB below the loudest one of the take.",
+    Metric("audio_seconds", "Length", NEITHER, "s", of=_measured("audio_seconds")): "Seconds of new audio.",
+}
+"""Metrics with their definitions."""
+METRICS = tuple(replace(one, definition=words) for one, words in _DECLARED.items())
 
 JUDGED = tuple(one for one in METRICS if one.judge)
 
