@@ -22,7 +22,6 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import FAILED, JUDGED, error_rate, estimate, metric, tail
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
-from paretone.reading import readable, require_regular
 
 if TYPE_CHECKING:
     from paretone.measure.evaluation.naturalness import NaturalnessJudge
@@ -89,12 +88,8 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
     """Mono samples and rate of a natural reading of ``text``: the ``recording``, or the bundled voice's speaker. Raises
     :class:`PlainError` if there is neither."""
     if recording:
-        import soundfile
-
-        with readable(PlainError, f"The reference recording {recording} could not be read", "", RuntimeError):
-            require_regular(recording)
-            samples, rate = soundfile.read(recording, dtype="float32")
-        return samples if samples.ndim == 1 else samples.mean(1), rate
+        read = read_recording(recording, LONGEST_SECONDS)
+        return read.samples, read.sample_rate
     from paretone.models.f5.config import SAMPLE_RATE
     from paretone.training.natural_teacher import original_speech
 

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from paretone.audio.recording import read_recording
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.measure.evaluation.judges import RATE, Verdict
@@ -39,7 +39,7 @@ from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
 from paretone.models.networks.layers import Residual, chained
 from paretone.models.networks.shapes import Modules
-from paretone.reading import readable, require_regular, shown
+from paretone.reading import shown
 from paretone.wording import beyond
 
 # --- Speaker similarity -----------------------------------------------------------------------------------------------
@@ -170,10 +170,8 @@ class SimilarityJudge:
         if not voice.audio:
             raise AudioError(f"{voice.title} is a voice of the model's own: there is no recording to compare with.")
         if voice.audio not in self._voices:
-            with readable(AudioError, f"The recording {voice.audio} could not be read", "", RuntimeError):
-                require_regular(voice.audio)
-                recording, at = soundfile.read(voice.audio, dtype="float32")
-            self._voices[voice.audio] = self._embedded(recording if recording.ndim == 1 else recording.mean(1), at)
+            recording = read_recording(voice.audio)
+            self._voices[voice.audio] = self._embedded(recording.samples, recording.sample_rate)
         cosine = functional.cosine_similarity(self._embedded(samples, rate), self._voices[voice.audio])
         return Verdict("similarity", {"similarity": float(cosine)})
 

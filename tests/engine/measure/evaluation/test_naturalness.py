@@ -122,7 +122,7 @@ def test_a_verdict_compares_with_the_voices_recording(voice_judge: VoiceJudge, t
     expected = voice_judge.similarity(*(voice_judge.voice_of(one, RATE) for one in (speech(OTHER_TEXT), speech())))
     assert verdict.judge == "voice"
     assert verdict.figures["voice_similarity"] == pytest.approx(expected, abs=1e-4)
-    with pytest.raises(AudioError, match="missing"):
+    with pytest.raises(AudioError, match="There is no recording"):
         voice_judge.hear(TEXT, Voice("gone", "Gone", str(tmp_path / "gone.wav"), ""), speech(), RATE)
 
 
