@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> Report:
         takes = list(zip(persons, said, recordings, strict=True))
         _keep(arguments.keep, title, takes)
         rows.append(_row(title, [panel.judge(text, own, *_sound(one)) for own, text, one in takes], persons))
-    model = bundled.loaded_on_threads(arguments)
+    model = bundled.loaded(arguments)
     spoken = list(_spoken(model, arguments.model, persons, texts))
     _keep(arguments.keep, arguments.model, spoken)
     takes_heard = [panel.judge(text, own, *_sound(one)) for own, text, one in spoken]

@@ -29,16 +29,8 @@ BENCHES: dict[str, str] = {
     "voices": "paretone.bench.voices",
 }
 """Modules of the benches without a technique, by name; imported on use, as they import torch."""
-MOVED = {
-    "calibration": "python -m tests.peers calibration",
-    "faults": "python -m tests.peers faults",
-    "omnivoice-card": "python -m tests.peers omnivoice-card",
-    "omnivoice-exact": "python -m tests.peers omnivoice-exact",
-    "own-voices": "python -m tests.peers own-voices",
-    "peers": "python -m tests.peers",
-    "study-scale": "python -m tests.peers study-scale",
-}
-"""Former benches, which measure our implementation rather than a user's machine and models, and their new commands."""
+MOVED = ("calibration", "faults", "omnivoice-card", "omnivoice-exact", "own-voices", "peers", "study-scale")
+"""Former benches, which measure our implementation rather than a user's machine and models: now of ``tests.peers``."""
 LEAST_ROUNDS = 2
 """Minimum number of rounds: one round gives no interval."""
 
@@ -58,8 +50,9 @@ def bench(name: str, known: Mapping[str, str] | None = None) -> ModuleType:
     """Module of a bench, by default among all. Raises :class:`SettingError` with a suggestion or the list, and
     :class:`PlugInError` for an invalid one of a plug-in."""
     if known is None and name in MOVED:
+        command = f"python -m tests.peers {name}".removesuffix(" peers")
         raise SettingError(
-            f"The bench {name!r} has moved: in a clone of Paretone's repository, run {MOVED[name]} from its root."
+            f"The bench {name!r} has moved: in a clone of Paretone's repository, run {command} from its root."
         )
     target = by_name(name, known or benches(), "bench", "benches")
     owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paretone.bench import LEAST_ROUNDS
 from paretone.commands.arguments import above_zero
-from paretone.measure.intelligibility import Judge, WordErrors
+from paretone.measure.intelligibility import Judge
 from paretone.measure.verdicts import VoiceVerdict, Way, verdicts
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.loading import Vocoder
@@ -104,14 +104,9 @@ def heard_in_turns(
 
 def _joined(first: VoiceVerdict, more: VoiceVerdict) -> VoiceVerdict:
     """Verdicts of one way and voice, extended by another sentence."""
-    errors = WordErrors(
-        first.errors.edits + more.errors.edits,
-        first.errors.words + more.errors.words,
-        first.errors.heard + more.errors.heard,
-    )
     return replace(
         first,
-        errors=errors,
+        errors=first.errors + more.errors,
         syntheses=first.syntheses + more.syntheses,
         mels=first.mels + more.mels,
         figures=first.figures + more.figures,

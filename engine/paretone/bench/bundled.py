@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any
 
 from paretone.bench.budget import Budget
 from paretone.commands.arguments import at_least, positive, seed
@@ -73,27 +75,25 @@ def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
 
 
 def loaded(arguments: argparse.Namespace) -> SpeechModel:
-    """The options' model. Raises :class:`paretone.errors.PlainError`."""
-    say(f"Loading {arguments.model} …")
-    return load_model(arguments.model, device=arguments.device)
-
-
-def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
-    """The options' flow model. Raises :class:`paretone.errors.PlainError`, also for other families."""
-    model = loaded(arguments)
-    if not isinstance(model, FlowSpeech):
-        raise SettingError(f"{model.info.title} is not a flow model; choose one of these with --model.")
-    return model
-
-
-def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
-    """Model and number of threads by the options of :func:`add_family_arguments`."""
+    """The options' model, on their number of threads if they have one. Raises :class:`paretone.errors.PlainError`."""
     import torch
 
     say(f"Loading {arguments.model} …")
-    model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
-    torch.set_num_threads(arguments.threads)
+    model = load_model(arguments.model, folder=getattr(arguments, "folder", ""), device=arguments.device)
+    if "threads" in arguments:
+        torch.set_num_threads(arguments.threads)
     return model
+
+
+def loaded_as(kind: type, what: str, arguments: argparse.Namespace) -> Any:
+    """:func:`loaded`, of one family; ``what``: the family in words. Raises :class:`paretone.errors.PlainError`."""
+    model = loaded(arguments)
+    if not isinstance(model, kind):
+        raise SettingError(f"{model.info.title} is not {what}; choose one of these with --model.")
+    return model
+
+
+loaded_flow: Callable[[argparse.Namespace], FlowSpeech] = partial(loaded_as, FlowSpeech, "a flow model")
 
 
 def setting(arguments: argparse.Namespace) -> Setting:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
 
 from paretone.bench import budget, bundled
 from paretone.bench.budget import Turns, heard_in_turns
-from paretone.errors import SettingError
 from paretone.measure.timing import Interval, interval, ratios, running_order, stopwatch
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict, Way, counted_errors
 from paretone.models.base import Voice
@@ -35,12 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     budget.add_arguments(parser)
 
 
-def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
-    """The options' language model with their number of threads. Raises :class:`paretone.errors.PlainError`."""
-    model = bundled.loaded_on_threads(arguments)
-    if not isinstance(model, LanguageSpeech):
-        raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")
-    return model
+loaded: Callable[[argparse.Namespace], LanguageSpeech] = partial(
+    bundled.loaded_as, LanguageSpeech, "a speech language model"
+)
 
 
 def baseline(arguments: argparse.Namespace) -> Setting:

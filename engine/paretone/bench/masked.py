@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -22,16 +23,20 @@ from torch import Tensor, nn
 from paretone.audio.spectrogram import drawn_or_heard
 from paretone.bench import bundled
 from paretone.commands.arguments import positive
-from paretone.errors import PlainError, SettingError
+from paretone.errors import PlainError
 from paretone.measure.fidelity import timbre_distance
+from paretone.measure.timing import running_order
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from paretone.models.base import Synthesis, Voice
+from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.kernels.fused_masked import MaskedRequest
 from paretone.models.networks.masked_network import BidirectionalTransformer, MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Guide, Predictor
 from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements
+from paretone.speaking import make_ready, synthesise
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
@@ -39,12 +44,37 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
     parser.add_argument("--steps", type=positive, default=16, help="demasking steps (default: %(default)s)")
 
 
-def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
-    """The options' masked model with their number of threads."""
-    model = bundled.loaded_on_threads(arguments)
-    if not isinstance(model, MaskedSpeech):
-        raise SettingError(f"{model.info.title} is not a masked model; choose one of these with --model.")
-    return model
+loaded: Callable[[argparse.Namespace], MaskedSpeech] = partial(bundled.loaded_as, MaskedSpeech, "a masked model")
+
+
+TOGETHER = 2
+"""Harvard sentences per timed utterance: four to five seconds, which the bundled model speaks on one canvas."""
+
+
+def taken(
+    model: MaskedSpeech,
+    ways: Mapping[str, Setting],
+    arguments: argparse.Namespace,
+    apart: int = TOGETHER,
+    within: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+) -> dict[str, list[Measurements]]:
+    """Measurements of every way, round by round; utterances begin ``apart`` sentences after each other. ``within``: how
+    ``model`` is while it speaks in a way."""
+    found: dict[str, list[Measurements]] = {name: [] for name in ways}
+    sentences, voice = harvard_sentences(), bundled.speaker(arguments)
+    for setting in ways.values():
+        make_ready(model, setting, voice)
+    for number in range(-1, arguments.rounds):  # The first is for warm-up.
+        text = " ".join(sentences[(apart * number + place) % len(sentences)] for place in range(TOGETHER))
+        for name in running_order(tuple(ways), number):
+            setting = replace(ways[name], seed=ways[name].seed + number + 1)
+            with within(name):
+                measured = synthesise(model, text, voice, setting).measurements
+            if number >= 0:
+                found[name].append(measured)
+        if number >= 0:
+            bundled.say(f"round {number + 1} of {arguments.rounds}")
+    return found
 
 
 # --- Quality ----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
 from paretone.measure.memory import PeakMemory
 from paretone.measure.roofline.clock import launches
-from paretone.measure.timing import interval, paired_ratio, ratios, running_order
+from paretone.measure.timing import interval, paired_ratio, ratios
 from paretone.measure.verdicts import ORIGINAL
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.catalogue import harvard_sentences
@@ -35,8 +35,7 @@ from paretone.sampling.demasking import Guide, Predictor
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.plan import WHOLE
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import Measurements
-from paretone.speaking import make_ready, scripted, synthesise
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import problem, technique
 
 NAME = "omnivoice"
@@ -85,7 +84,7 @@ def run(arguments: argparse.Namespace) -> Report:
         memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
-    taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
+    taken = masked.taken(model, ways, arguments, apart=1, within=partial(_as, model))
     counts = _launches(model, ways, bundled.speaker(arguments))
     listened = {name: way.setting for name, way in found_ways.items() if way.judged}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
@@ -150,28 +149,6 @@ def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
     networks = model.networks
     with networks.standing_in(networks.own.beginning(official(networks.plain))):
         yield
-
-
-def _taken(
-    model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int
-) -> dict[str, list[Measurements]]:
-    """Measurements of every way, round by round."""
-    taken: dict[str, list[Measurements]] = {name: [] for name in ways}
-    sentences = harvard_sentences()
-    for name, setting in ways.items():
-        if name != OFFICIAL:
-            make_ready(model, setting, voice)
-    for number in range(-1, rounds):  # The first is for warm-up.
-        text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
-        for name in running_order(tuple(ways), number):
-            setting = replace(ways[name], seed=ways[name].seed + number + 1)
-            with _as(model, name):
-                measured = synthesise(model, text, voice, setting).measurements
-            if number >= 0:
-                taken[name].append(measured)
-        if number >= 0:
-            bundled.say(f"round {number + 1} of {rounds}")
-    return taken
 
 
 def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) -> dict[str, int]:

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> Report:
         raise SettingError(
             f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
         )
-    model, said = bundled.loaded_on_threads(arguments), _Sayings(arguments)
+    model, said = bundled.loaded(arguments), _Sayings(arguments)
     make_ready(model, said.setting(0), said.voice)
     device = model.info.device_type or "cpu"
     # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
@@ -153,7 +153,7 @@ def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _alone(arguments: argparse.Namespace, place: int) -> tuple[float, float, float, float]:
     """In a process: seconds of audio, by the clock and on the wall, and until first audio, over all rounds."""
-    model, said = bundled.loaded_on_threads(arguments), _Sayings(arguments)
+    model, said = bundled.loaded(arguments), _Sayings(arguments)
     make_ready(model, said.setting(0), said.voice)
     device = model.info.device_type or "cpu"
     measured(model, said.scripts(model, 1, 0), device)

@@ -27,9 +27,9 @@ from paretone.files import write_wav
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.speakers import VoiceJudge
-from paretone.measure.machine import describe
 from paretone.measure.metrics import estimate
 from paretone.measure.pitch import diversity, log_pitch, mean_pitch, pitch_range
+from paretone.measure.timing import Interval
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> Report:
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
     sides += [typed_side(text, arguments.model) for text in arguments.way]
     panel = Panel(texts, _speakers(arguments), Path(arguments.keep) if arguments.keep else None)
-    model = bundled.loaded_on_threads(arguments)
+    model = bundled.loaded(arguments)
     floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
     rows, headline = [_row(FLOOR, floor, floor, panel)], None
     for side in sides:
@@ -113,8 +113,7 @@ def run(arguments: argparse.Namespace) -> Report:
         rows.append(_row(side.title, takes, floor, panel))
         headline = headline or _apart(takes, floor)
     assert headline is not None  # The default is always included.
-    interval = (headline.low, headline.high)
-    return Report(NAME, headline.value, interval, DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, Interval(*headline.ends), DEFINITION, rows)
 
 
 def sentences() -> tuple[str, ...]:

@@ -54,10 +54,13 @@ def words_of(sentence: str) -> list[str]:
 class WordErrors:
     """Edits and words of each sentence."""
 
-    edits: tuple[int, ...]
-    words: tuple[int, ...]
-    heard: tuple[str, ...]
+    edits: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()
+    heard: tuple[str, ...] = ()
     """Transcripts."""
+
+    def __add__(self, more: WordErrors) -> WordErrors:
+        return WordErrors(self.edits + more.edits, self.words + more.words, self.heard + more.heard)
 
     @property
     def rate(self) -> float:

@@ -9,8 +9,7 @@ with it: waits of a playback that begins with the first piece, and word errors a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,23 +17,17 @@ from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
 from paretone.bench.masked import judged
 from paretone.bench.report import Report
-from paretone.measure.timing import interval, running_order
+from paretone.measure.timing import interval
 from paretone.measure.verdicts import ORIGINAL
-from paretone.models.base import Voice
-from paretone.models.catalogue import harvard_sentences
-from paretone.models.families.masked import MaskedSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
-from paretone.speaking import make_ready, synthesise
 from paretone.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
 WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
 """The second equals the first on single sentences, on which the judges listen."""
 TEXT_COMPUTED = "blockwise, text and reference at every step"
-TOGETHER = 2
-"""Harvard sentences per utterance: four to five seconds, which the bundled model speaks on one canvas."""
 WORD_ERRORS = 0.03
 """Allowed increase of the word error rate."""
 DEFINITION = (
@@ -53,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
-    ways, voice = _ways(arguments), bundled.speaker(arguments)
-    heard = _timed(model, ways, voice, arguments.rounds)
+    ways = _ways(arguments)
+    heard = masked.taken(model, ways, arguments)
     listened = {name: way for name, way in ways.items() if name != SENTENCES}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
     pairs = zip(heard[WHOLE], heard[BLOCKS], strict=True)
@@ -80,27 +73,6 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
         BLOCKS: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs))),
         TEXT_COMPUTED: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs, text_every=1))),
     }
-
-
-Heard = dict[str, list[Measurements]]
-"""Measurements of every round's take, by way."""
-
-
-def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> Heard:
-    heard: Heard = {name: [] for name in ways}
-    sentences = harvard_sentences()
-    for setting in ways.values():
-        make_ready(model, setting, voice)
-    for number in range(-1, rounds):  # The first warms up.
-        chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
-        for name in running_order(tuple(ways), number):
-            setting = replace(ways[name], seed=ways[name].seed + number + 1)
-            spoken = synthesise(model, " ".join(chosen), voice, setting)
-            if number >= 0:
-                heard[name].append(spoken.measurements)
-        if number >= 0:
-            bundled.say(f"round {number + 1} of {rounds}")
-    return heard
 
 
 def _row(name: str, found: Sequence[Measurements]) -> dict[str, object]:

@@ -19,7 +19,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import finite, positive
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import WordErrors
-from paretone.measure.machine import describe
+from paretone.measure.timing import Interval
 from paretone.measure.verdicts import VoiceVerdict, Way, judged_means, verdicts
 from paretone.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from paretone.models.catalogue import entry, voice
@@ -75,14 +75,9 @@ def run(arguments: argparse.Namespace) -> Report:
         if verdict.speech == plain.title:
             baselines[verdict.voice] = verdict
         rows.append(_row(verdict, baselines.get(verdict.voice)))
-    errors = [verdict.errors for verdict in baselines.values()]
-    both = WordErrors(
-        tuple(edit for one in errors for edit in one.edits),
-        tuple(word for one in errors for word in one.words),
-        tuple(text for one in errors for text in one.heard),
-    )
+    both = sum((verdict.errors for verdict in baselines.values()), WordErrors())
     low, high = both.interval()
-    return Report(NAME, 1 - both.rate, (1 - high, 1 - low), DEFINITION, tuple(rows), describe().to_json())
+    return Report.of(NAME, Interval(1 - both.rate, 1 - high, 1 - low), DEFINITION, rows)
 
 
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:

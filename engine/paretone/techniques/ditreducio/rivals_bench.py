@@ -25,8 +25,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.estimates import bootstrap, mean_ratio
-from paretone.measure.machine import describe
-from paretone.measure.timing import PairedTimes
+from paretone.measure.timing import Interval, PairedTimes
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
@@ -157,7 +156,7 @@ def run(arguments: argparse.Namespace) -> Report:
     low, middle, high = published
     count = len(reference[0].syntheses)
     definition = f"{DEFINITION} {budget.heard(count, len(sentences), f'in each of {len(voices)} voices')}"
-    return Report(NAME, middle, (low, high), definition, tuple(rows), describe().to_json())
+    return Report.of(NAME, Interval(middle, low, high), definition, rows)
 
 
 def compared(
