@@ -23,7 +23,19 @@ from paretone_app.widgets.screen_readers import CHART
 ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class CursorCanvas(QWidget):
+class Painted(QWidget):
+    """A widget painted in the colours of the theme."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.colours = colours
+
+    def set_colours(self, colours: Colours) -> None:
+        self.colours = colours
+        self.update()
+
+
+class CursorCanvas(Painted):
     screen_role = CHART
     own_keys: tuple[Qt.Key, ...] = ()
     """Keys without modifiers, handled before the window's shortcuts."""
@@ -31,8 +43,7 @@ class CursorCanvas(QWidget):
     """Modifiers allowed with these keys."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.colours = colours
+        super().__init__(colours, parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     # --- For subclasses -----------------------------------------------------------------------------------------------
@@ -48,10 +59,6 @@ class CursorCanvas(QWidget):
         raise NotImplementedError
 
     # --- Shared -------------------------------------------------------------------------------------------------------
-    def set_colours(self, colours: Colours) -> None:
-        self.colours = colours
-        self.update()
-
     def refresh(self) -> None:
         """Repaint, and announce the value at the cursor to screen readers."""
         self.setAccessibleDescription(self.cursor_text())

@@ -29,7 +29,7 @@ from paretone_app.shell.menus import Menus, VisibleMnemonics
 from paretone_app.shell.notices import Notices
 from paretone_app.shell.regions import Regions
 from paretone_app.shell.theme import Scheme, Theme
-from paretone_app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
+from paretone_app.shell.workspaces import Workspaces, add_bar, bars_of, recolour
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from paretone_app.widgets.screen_readers import announce, tell_roles
@@ -326,8 +326,7 @@ class MainWindow(QMainWindow):
         if self.is_closed:
             return
         for panel in (self.rail, *self.workspaces.galleries.values(), *self.panels.values()):
-            if isinstance(panel, Coloured):
-                panel.set_colours(self.theme.colours)
+            recolour(panel, self.theme.colours)
         self._refresh()
 
     # --- Closing ----------------------------------------------------------------------------------------------------

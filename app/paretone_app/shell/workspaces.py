@@ -130,6 +130,13 @@ class Coloured(Protocol):
         """Draw with ``colours`` from now on."""
 
 
+def recolour(root: QWidget, colours: Colours) -> None:
+    """Set the colours of ``root`` and of all widgets within it that have any, outer ones first."""
+    for one in (root, *root.findChildren(QWidget)):
+        if isinstance(one, Coloured):
+            one.set_colours(colours)
+
+
 class Workspaces(QObject):
     """The workspaces of ``window`` and the places of panels; iterating gives each panel's dock at home."""
 

@@ -29,9 +29,10 @@ from paretone.session.events import Progress
 from paretone.setting.library import DATABASE
 from paretone_app.__main__ import catch_exceptions
 from paretone_app.numbers import significant
-from paretone_app.shell.entries import Region
+from paretone_app.plotting.cursor_canvas import Painted
+from paretone_app.shell.colours import DARK
 from paretone_app.shell.window import MainWindow
-from paretone_app.shell.workspaces import Coloured
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.widgets.boxes import ComboBox
 from tests.app.conftest import SMALL, MakeWindow, activated, close, ready, run
@@ -191,11 +192,11 @@ def test_no_other_window_flashes_up(make_window: MakeWindow, qtbot: QtBot, monke
     assert set(shown) == {window}
 
 
-def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
-    bars = {place.name for place in shared_window.workspaces.bars if place.region is Region.HEAD}
-    assert bars == {"steps"}, "nothing in it is drawn"
-    strange = [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)]
-    assert set(strange) == bars | {"groups", "queue", "transfer"}, "tables and words have the palette's colours"
+def test_everything_painted_follows_the_theme(shared_window: MainWindow) -> None:
+    for colours in (DARK, shared_window.theme.colours):
+        recolour(shared_window, colours)
+        painted = [one.colours for one in shared_window.findChildren(Painted)]
+        assert len(painted) > 20 and all(one is colours for one in painted)
 
 
 def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> None:

@@ -15,6 +15,7 @@ from paretone_app.plotting.curves import magnitude_map
 from paretone_app.plotting.frame import Shape, Shapes, pen
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
@@ -270,7 +271,7 @@ class AttentionPanel(QWidget):
         self.plots: list[AttentionPlot] = []
         self.titles: list[QLabel] = []
         self._build()
-        self.set_colours(colours)
+        recolour(self, colours)
         self.say(_INVITATION, "muted")
         self._show_similarity_scale()
 
@@ -351,11 +352,8 @@ class AttentionPanel(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.grid.set_colours(colours)
         self.similarity_bar.set_map(pg.colormap.get(_SIMILARITY_MAP), colours)
         self.attention_bar.set_map(magnitude_map(colours), colours)
-        for plot in self.plots:
-            plot.set_colours(colours)
 
     def say(self, sentence: str, look: str = "warning") -> None:
         """Show the state of the capture, or why it failed; the last map stays."""

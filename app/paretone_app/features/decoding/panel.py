@@ -30,6 +30,7 @@ from paretone_app.plotting.frame import Block, Blocks, Shape, pen
 from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -221,7 +222,7 @@ class DecodingPanel(TakePanel):
         self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.strip)
-        self.set_colours(colours)
+        recolour(self, colours)
         self._show()
 
     def set_position(self, side: str, seconds: float | None) -> None:
@@ -230,9 +231,6 @@ class DecodingPanel(TakePanel):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        for one in (self.strip, self.acceptance, self.running):
-            one.set_colours(colours)
-        self.side_buttons.set_colours(colours)
         self._show_legend()
 
     def in_trace(self, trace: Trace) -> DecodingTrace | None:

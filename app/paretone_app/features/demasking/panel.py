@@ -5,13 +5,15 @@ from itertools import accumulate
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from paretone_app.features.demasking.grid import DemaskingGrid
 from paretone_app.numbers import percent
+from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import Slider
@@ -26,7 +28,7 @@ _NOTHING = (
 )
 
 
-class StepBars(QWidget):
+class StepBars(Painted):
     """Codes committed per step (bars) and in total (line). A click goes to a step."""
 
     screen_role = CHART
@@ -34,24 +36,21 @@ class StepBars(QWidget):
     step_wanted = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
-        super().__init__()
-        self._colours, self._fill = colours, colours.accelerated
+        super().__init__(colours)
+        self.fill = colours.accelerated
+        """Colour of the bars."""
         self._counts: tuple[int, ...] = ()
         self._step = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Codes committed at each step")
 
     def show_counts(self, counts: tuple[int, ...], fill: str) -> None:
-        self._counts, self._fill = counts, fill
+        self._counts, self.fill = counts, fill
         self.setToolTip("Bars: codes committed by each step. Line: all codes after it.")
         self.update()
 
     def show_step(self, step: int) -> None:
         self._step = step
-        self.update()
-
-    def set_colours(self, colours: Colours, fill: str) -> None:
-        self._colours, self._fill = colours, fill
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -60,7 +59,7 @@ class StepBars(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            painter.fillRect(self.rect(), QColor(self._colours.base))
+            painter.fillRect(self.rect(), QColor(self.colours.base))
             if not self._counts:
                 return
             most, total = max(self._counts) or 1, sum(self._counts) or 1
@@ -68,11 +67,11 @@ class StepBars(QWidget):
             for step, count in enumerate(self._counts):
                 tall = high * count / most
                 bar = QRectF(step * wide + 0.5, bottom - tall, max(1.0, wide - 1.5), tall)
-                fill = QColor(self._colours.good if step == self._step else self._fill)
+                fill = QColor(self.colours.good if step == self._step else self.fill)
                 fill.setAlphaF(1.0 if step <= self._step else 0.35)
                 painter.fillRect(bar, fill)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(QColor(self._colours.text), 1.4))
+            painter.setPen(QPen(QColor(self.colours.text), 1.4))
             sums = accumulate(self._counts, initial=0)
             painter.drawPolyline([QPointF(step * wide, bottom - high * sum_ / total) for step, sum_ in enumerate(sums)])
 
@@ -122,7 +121,7 @@ class DemaskingPanel(TakePanel):
         self.pages = Invited(shown, _NOTHING)
         build.fill(VBoxLayout(self), [self.pages], (GAP,) * 4)
         self.setFocusProxy(self.grid)
-        self.set_colours(colours)
+        recolour(self, colours)
         self._show()
 
     def go_to(self, step: int) -> None:
@@ -155,10 +154,7 @@ class DemaskingPanel(TakePanel):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.grid.fill = self._fill
-        self.grid.set_colours(colours)
-        self.bars.set_colours(colours, self._fill)
-        self.side_buttons.set_colours(colours)
+        self.grid.fill = self.bars.fill = self._fill
         self._show_legend()
 
     @property

@@ -13,6 +13,7 @@ from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
 from paretone_app.numbers import counted, fixed, general
+from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
@@ -35,14 +36,13 @@ class Row:
     """Whether it is the one in use."""
 
 
-class Ruler(QWidget):
+class Ruler(Painted):
     """One line per grid, from noise (left) to speech (right), with a mark at each time."""
 
     screen_role = CHART
 
     def __init__(self, colours: Colours) -> None:
-        super().__init__()
-        self._colours = colours
+        super().__init__(colours)
         self.rows: Sequence[Row] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -57,10 +57,6 @@ class Ruler(QWidget):
         self.setAccessibleDescription("; ".join(said))
         self.setToolTip("\n".join(said))
         self.updateGeometry()
-        self.update()
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -78,12 +74,12 @@ class Ruler(QWidget):
         with QPainter(self) as painter:
             for index, one in enumerate(self.rows):
                 top, middle = index * high, (index + 0.5) * high
-                painter.setPen(QColor(self._colours.text))
+                painter.setPen(QColor(self.colours.text))
                 side, within = QRectF(self.width() - right, top, right, high), Qt.AlignmentFlag.AlignVCenter
                 painter.drawText(QRectF(0, top, left, high), within | Qt.AlignmentFlag.AlignLeft, one.title)
                 painter.drawText(side, within | Qt.AlignmentFlag.AlignRight, one.figure)
-                painter.fillRect(QRectF(left, middle, room + _MARK, 1), QColor(self._colours.border))
-                colour = QColor(self._colours.accent if one.chosen else self._colours.muted)
+                painter.fillRect(QRectF(left, middle, room + _MARK, 1), QColor(self.colours.border))
+                colour = QColor(self.colours.accent if one.chosen else self.colours.muted)
                 for time in one.times:
                     painter.fillRect(QRectF(left + time * room, middle - 0.3 * high, _MARK, 0.6 * high), colour)
 
@@ -128,9 +124,6 @@ class GridPanel(QWidget):
     def end(self) -> None:
         self._trial, self._trials = None, 0
         self._show()
-
-    def set_colours(self, colours: Colours) -> None:
-        self.ruler.set_colours(colours)
 
     def _show(self) -> None:
         trial, grid, searched = self._trial, self._grid, self._searched

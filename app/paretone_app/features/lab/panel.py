@@ -24,6 +24,7 @@ from paretone_app.listening.wording import details, headline, speed_up
 from paretone_app.numbers import counted, fixed, percent, with_sign
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import BROAD, GAP, NEAR, TIGHT, WIDE, pixmap, set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
@@ -370,14 +371,10 @@ class LabPanel(ShownPanel):
         for page in (self._start, self.waiting):
             self._pages.addWidget(page)
         build.fill(VBoxLayout(self), (self.device_problem, (self._pages, 1)), (GAP, NEAR, GAP, NEAR))
-        self.set_colours(colours)
+        recolour(self, colours)
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.results.set_colours(colours)
-        self.device_problem.set_colours(colours)
-        if self.trial is not None:
-            self.trial.time_line.set_colours(colours)
 
     def show_setup(self) -> None:
         self._go_to(self._start)

@@ -13,6 +13,7 @@ from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
 from paretone_app.numbers import with_sign
+from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, HEADING, text_font
 from paretone_app.widgets import build
@@ -21,7 +22,7 @@ from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce
 
 
-class TimeLine(QWidget):
+class TimeLine(Painted):
     """Click to seek, drag to select a loop."""
 
     screen_role = CHART
@@ -32,18 +33,13 @@ class TimeLine(QWidget):
     """From and to, in seconds."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
+        super().__init__(colours, parent)
         self._seconds = self._position = 0.0
         self._loop: tuple[float, float] | None = None
         self._pressed: float | None = None
         self._dragged: float | None = None  # Where the mouse was pressed, and dragged to, in pixels.
         self.setAccessibleName("Position and loop")
         self.setToolTip("Click to seek; drag to loop a section")
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
-        self.update()
 
     def show_sound(self, seconds: float) -> None:
         """Show a sound of this length, from its beginning."""
@@ -71,18 +67,18 @@ class TimeLine(QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             whole = QRectF(self.rect()).adjusted(1, 3, -1, -3)
-            painter.setBrush(QColor(self._colours.raised))
+            painter.setBrush(QColor(self.colours.raised))
             painter.drawRoundedRect(whole, 4, 4)
             if self._seconds <= 0:
                 return
             loop = self._loop if self._drawn is None else self._drawn
             if loop is not None:
-                shade = QColor(self._colours.accent)
+                shade = QColor(self.colours.accent)
                 shade.setAlphaF(0.35)
                 painter.setBrush(shade)
                 left, right = self._x(loop[0]), self._x(loop[1])
                 painter.drawRect(QRectF(left, whole.top(), max(1.0, right - left), whole.height()))
-            painter.setBrush(QColor(self._colours.text))
+            painter.setBrush(QColor(self.colours.text))
             painter.drawRect(QRectF(self._x(self._position) - 1, whole.top() - 2, 2, whole.height() + 4))
 
     @property

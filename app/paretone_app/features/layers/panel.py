@@ -10,6 +10,7 @@ from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, TIGHT, set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
@@ -45,7 +46,7 @@ class LayersPanel(QWidget):
         self._said, self._look = "", "muted"
         self._wants_bars = False
         self._build(colours)
-        self.set_colours(colours)
+        recolour(self, colours)
         self._show()
 
     def _build(self, colours: Colours) -> None:
@@ -136,7 +137,6 @@ class LayersPanel(QWidget):
         self._say(sentence, "warning" if failed else "muted")
 
     def set_colours(self, colours: Colours) -> None:
-        self.bars.set_colours(colours)
         self.legend.setText(
             f'<span style="color:{colours.accent}">■</span>&nbsp;kept &nbsp; '
             f'<span style="color:{colours.disabled}">▨</span>&nbsp;removed &nbsp; '

@@ -21,6 +21,7 @@ from paretone_app.features.takes.table import DRAGGED
 from paretone_app.numbers import counted, fixed, localised, signed, significant
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
 from paretone_app.shell.theme import GAP, NEAR, SMALL, STRONG, TIGHT, pixmap, set_look, text_font
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import model_title, setting_text
 from paretone_app.state.playing import LANES, SIDES, Origin, Playing
@@ -220,7 +221,7 @@ class ListenPanel(QWidget):
         playing.changed.connect(self._show_heard)
         playing.moved.connect(self._show_position)
         self.finder.found.connect(lambda key: self.show_lanes() if key[0] in ("facts", "words") else None)
-        self.set_colours(colours)
+        recolour(self, colours)
         self._show_deck()
 
     def _make_widgets(self) -> None:
@@ -282,10 +283,6 @@ class ListenPanel(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.caution.set_colours(colours)
-        self.canvas.set_colours(colours)
-        for head in self.heads:
-            head.set_colours(colours)
         self.show_lanes()
 
     def set_difference(self, text: str) -> None:

@@ -12,11 +12,13 @@ from paretone.measure.timing import spread
 from paretone.session.events import Telemetry
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import counted, fixed, grouped, percent, significant
+from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.plotting.curves import CurveChart, Series
 from paretone_app.plotting.frame import Shape, pen
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM, Term
 from paretone_app.shell.theme import BROAD
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -74,15 +76,14 @@ def _inks(colours: Colours) -> dict[str, str]:
     return {"text": colours.good, "backbone": colours.accent, "decoder": colours.warning, "other": colours.disabled}
 
 
-class PartsBar(QWidget):
+class PartsBar(Painted):
     """Seconds of one take by part: text, backbone, decoder and the rest, on a scale shared by A and B."""
 
     screen_role = CHART
 
     def __init__(self, title: str, colours: Colours) -> None:
-        super().__init__()
+        super().__init__(colours)
         self._title = title
-        self._colours = colours
         self.parts: tuple[tuple[str, float], ...] = ()
         self._scale = 0.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -91,10 +92,6 @@ class PartsBar(QWidget):
         return QSize(self.fontMetrics().height() * 8, int(self.fontMetrics().height() * 1.1))
 
     minimumSizeHint = sizeHint
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
-        self.update()
 
     def show_measurements(self, measurements: Measurements | None, scale: float) -> None:
         """Show the seconds by part; ``scale``: seconds of a full bar."""
@@ -120,9 +117,9 @@ class PartsBar(QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             area = QRectF(self.rect())
-            painter.setBrush(QColor(self._colours.raised))
+            painter.setBrush(QColor(self.colours.raised))
             painter.drawRoundedRect(area, 3, 3)
-            inks, left = _inks(self._colours), area.left()
+            inks, left = _inks(self.colours), area.left()
             for name, seconds in self.parts:
                 width = area.width() * seconds / self._scale if self._scale else 0.0
                 painter.setBrush(QColor(inks[name]))
@@ -214,7 +211,7 @@ class MetersPanel(QScrollArea):
         self._layout = layout
         self._content = content
         self.setWidget(content)
-        self.set_colours(colours)
+        recolour(self, colours)
 
     def offer(self, action: Action) -> None:
         self._layout.insertWidget(self._below, ActionButton(action), 0, Qt.AlignmentFlag.AlignLeft)
@@ -233,10 +230,7 @@ class MetersPanel(QScrollArea):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.plot.set_colours(colours)
         self._draw()
-        for bar in self.parts.values():
-            bar.set_colours(colours)
         inks = _inks(colours).items()
         legend = (f'<small><span style="color:{ink}">■</span>&nbsp;{name}</small>' for name, ink in inks)
         self._legend.setText(" ".join(legend))

@@ -12,6 +12,7 @@ from paretone_app.audio.sound import Envelope
 from paretone_app.numbers import counted, fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.playing import SIDES, Heard, Origin
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -257,7 +258,7 @@ class PlayerPanel(QWidget):
         self._lay_out()
         self.setFocusProxy(self._play)
         self._title.installEventFilter(self)
-        self.set_colours(colours)
+        recolour(self, colours)
         self.show_heard(self._now, ())
 
     def _lay_out(self) -> None:
@@ -287,10 +288,8 @@ class PlayerPanel(QWidget):
         buttons = self._start, self._stop, self._loop, self._switch
         for button, name in zip(buttons, ("start", "stop", "loop", "switch"), strict=True):
             button.setIcon(icon(name))
-        self.sides.set_colours(colours)
         size = round(0.9 * self.fontMetrics().height())
         self._problem_icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
-        self.strip.set_colours(colours)
         self._show_play()
         self._show_title()
 

@@ -20,6 +20,7 @@ from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
 from paretone_app.shell.theme import set_look, text_font
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.playing import SIDES
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
@@ -197,7 +198,7 @@ class RooflinePanel(SidePanel):
         self._running: str | None = None
         self._said, self._look = "", "muted"
         self._build(colours, save)
-        self.set_colours(colours)
+        recolour(self, colours)
         self._show()
 
     def _build(self, colours: Colours, save: Sequence[Action]) -> None:
@@ -287,12 +288,6 @@ class RooflinePanel(SidePanel):
             ".csv": table.encode,
         }
         files.write(path, content)
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
-        self.plot.set_colours(colours)
-        self.bars.set_colours(colours)
-        self.side_buttons.set_colours(colours)
 
     @property
     def reports(self) -> Reports:

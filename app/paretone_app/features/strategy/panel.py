@@ -16,6 +16,7 @@ from paretone_app.features.strategy import grid
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, icon, set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, IconButton
@@ -57,7 +58,7 @@ class StrategyPanel(QWidget):
         self._trials = 0
         self.undo_stack = undo_stack
         self._build()
-        self.set_colours(colours)
+        recolour(self, colours)
 
     def _build(self) -> None:
         self.headline = build.label(look="muted", selectable=True)
@@ -114,7 +115,6 @@ class StrategyPanel(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        self.grid.set_colours(colours)
         for name, button in self._buttons.items():
             button.setIcon(icon(name))
         self._show()

@@ -376,9 +376,6 @@ class TakeGridPanel(ShownPanel):
         self._show_words()
         self._show_page()
 
-    def set_colours(self, colours: Colours) -> None:
-        self.cells.set_colours(colours)
-
     def _choose(self) -> None:
         rows, columns, figure = (str(box.currentData() or "") for box in (self.rows, self.columns, self.figure))
         more = self.more_rows.text(), self.more_columns.text()

@@ -23,6 +23,7 @@ from paretone_app.plotting.points import Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM
 from paretone_app.shell.theme import BROAD, GAP, set_look
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox
@@ -259,7 +260,7 @@ class ThresholdPanel(QWidget):
         self._timer = QTimer(self, singleShot=True, interval=15)
         self._timer.timeout.connect(self._move)
         self._build()
-        self.set_colours(colours)
+        recolour(self, colours)
         self._draw()
 
     def _build(self) -> None:
@@ -348,8 +349,6 @@ class ThresholdPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         fills = action_colours(colours)
-        for plot in (self.histogram, self.share):
-            plot.set_colours(colours)
         self.legend.setText(
             f"<span style='color:{fills[SkipAction.TS][0]}'>■</span> temporal skip tried &nbsp; "
             f"<span style='color:{fills[SkipAction.BS][0]}'>■</span> branch skip tried, on top &nbsp; "

@@ -79,8 +79,6 @@ class TrainingCurves(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
-        for chart in (self.loss, self.validation):
-            chart.set_colours(colours)
         self._draw()
 
     def _draw(self) -> None:
@@ -366,9 +364,6 @@ class TrainingPanel(QWidget):
         if sentence:
             self._say(sentence, "warning" if failed else "muted")
         self._show()
-
-    def set_colours(self, colours: Colours) -> None:
-        self.curves.set_colours(colours)
 
     def plan(self, resume: bool) -> TrainingPlan:
         name, half, fields = self.training.name, self.half.isChecked(), (self.manifest, self.work, self.validation)

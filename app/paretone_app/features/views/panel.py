@@ -37,7 +37,6 @@ class ViewsPanel(QWidget):
 
     def __init__(self, colours: Colours, compute: Action, cancel: Action, save: Sequence[Action]) -> None:
         super().__init__()
-        self._colours = colours
         self._save = tuple(save)
         self._compute, self._cancel = compute, cancel
         self._info: ModelInfo | None = None
@@ -113,11 +112,6 @@ class ViewsPanel(QWidget):
             self._failures[self._running] = failure
         self._running = None
         self._show_view()
-
-    def set_colours(self, colours: Colours) -> None:
-        self._colours = colours
-        for one in self.findChildren(FigureCanvas):
-            one.set_colours(colours)
 
     @property
     def view(self) -> View:
@@ -211,7 +205,7 @@ class ViewsPanel(QWidget):
     def _enlarge(self) -> None:
         if self.figure is None:
             return
-        large = FigureCanvas(self._colours, self)
+        large = FigureCanvas(self.canvas.colours, self)
         large.setWindowFlags(Qt.WindowType.Window)
         # Kept after closing, so that Qt and Python never destroy it on different threads.
         large.setWindowTitle(f"{self.figure.title} – Paretone")

@@ -14,6 +14,7 @@ from paretone.setting.take import Take, Trace
 from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.workspaces import recolour
 from tests.app.acting import acts, press
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast
@@ -93,7 +94,7 @@ def test_a_long_take_is_broken_into_lines_that_keep_their_time_and_copied_as_tex
 
 
 def test_letters_stand_out_from_their_fates_in_both_themes(panel: DecodingPanel) -> None:
-    panel.set_colours(DARK)
+    recolour(panel, DARK)
     for colours in (LIGHT, DARK):
         fills = outcome_colours(colours)
         assert all(contrast(fills[outcome], colours.on_accent) >= 4.5 for outcome in ("accepted", "resampled", "bonus"))

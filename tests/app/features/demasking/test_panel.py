@@ -12,6 +12,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
 from paretone_app.features.demasking.panel import DemaskingPanel, committed
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.workspaces import recolour
 from tests.app.acting import acts, press
 from tests.app.conftest import in_front
 
@@ -119,7 +120,7 @@ def test_the_canvas_is_drawn_as_it_stood(panel: DemaskingPanel) -> None:
     assert colour(1, 4) == LIGHT.good, "committed at this step"
     strong, faint = QColor(colour(0, 2)), QColor(colour(0, 18))
     assert strong.lightness() < faint.lightness(), "the less probable, the fainter"
-    panel.set_colours(DARK)
+    recolour(panel, DARK)
     image = panel.grid.grab().toImage()
     assert colour(2, 4) == DARK.raised and colour(1, 4) == DARK.good
 

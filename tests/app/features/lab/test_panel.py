@@ -24,6 +24,7 @@ from paretone_app.listening.preference import PreferenceSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets.action import ActionButton
 from tests.app.acting import NamedActs
 from tests.app.conftest import in_front, on_screen
@@ -344,7 +345,7 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()
     assert "No difference was shown: 9 of 16 right" in text and "One file is damaged." in text
-    panel.set_colours(DARK)
+    recolour(panel, DARK)
     assert DARK.warning in shown.page.toHtml()
     shown.show_results([("staircase", results.result(staircase_session(SCALE, heard_from=1.0)))])
     text = shown.page.toPlainText()

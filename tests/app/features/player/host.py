@@ -14,7 +14,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.features.listen.panel import ListenPanel
 from paretone_app.features.player.control import PlayerControl
-from paretone_app.shell.colours import LIGHT, Colours
+from paretone_app.shell.colours import LIGHT
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.playing import LANES, Playing
 from tests.app.conftest import in_front
@@ -37,10 +37,6 @@ class Host(QWidget):
         layout = QVBoxLayout(self)
         layout.addWidget(self.listen, 1)
         layout.addWidget(self.bar)
-
-    def set_colours(self, colours: Colours) -> None:
-        self.listen.set_colours(colours)
-        self.bar.set_colours(colours)
 
     def begin_take(self, side: str) -> None:
         self.playback.begin_stream(RATE, f"Take {side}, streaming", "Text", side)

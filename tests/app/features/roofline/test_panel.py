@@ -32,6 +32,7 @@ from paretone.setting.setting import Setting
 from paretone_app.features.roofline.panel import RooflinePanel, summary
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import NamedActs, acts, press
 from tests.app.conftest import SMALL, in_front
@@ -205,7 +206,7 @@ def test_everything_is_written(panel: RooflinePanel, tmp_path: Path) -> None:
 
 
 def test_the_other_scheme_is_drawn(panel: RooflinePanel) -> None:
-    panel.set_colours(DARK)
+    recolour(panel, DARK)
     for image in (panel.plot.grab().toImage(), panel.bars.grab().toImage()):
         places = itertools.product(range(0, image.width(), 2), range(0, image.height(), 2))
         assert {DARK.base, DARK.baseline, DARK.accelerated} <= {image.pixelColor(x, y).name() for x, y in places}

@@ -26,6 +26,7 @@ from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPane
 from paretone_app.features.strategy.state import StrategyState, read_record
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
+from paretone_app.shell.workspaces import recolour
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app import records
@@ -300,7 +301,7 @@ def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel
 def test_cells_have_the_colours_of_their_actions_told_apart_in_grey(qtbot, colours: Colours) -> None:
     panel = open_panel(qtbot, DARK if colours is LIGHT else LIGHT)
     panel.set_table(StrategyTable(compatibility(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
-    panel.set_colours(colours)
+    recolour(panel, colours)
     fills, picture = action_colours(colours), panel.grid.grab().toImage()
     ratio = picture.devicePixelRatio()
     for step, action in ((1, T), (2, B), (3, N)):

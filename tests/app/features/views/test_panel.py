@@ -19,6 +19,7 @@ from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.window import MainWindow
+from paretone_app.shell.workspaces import recolour
 from paretone_app.widgets.action import Action, ActionButton
 from tests.app.acting import acts, press
 from tests.app.conftest import in_front
@@ -131,8 +132,8 @@ def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     assert len(panel.canvas.plots) == 1
     assert [one.isVisible() for one in frames].count(True) == 2, "the map and its scale of colours"
     assert panel.canvas.grab().toImage() != first
-    panel.set_colours(DARK)
-    panel.set_colours(LIGHT)
+    recolour(panel, DARK)
+    recolour(panel, LIGHT)
     press(panel.canvas, KEY.Key_Right)
     assert panel.reading.text().startswith("Map.")
     panel.show_figure(figure())
@@ -144,7 +145,7 @@ def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> No
     press(panel.enlarge_button, KEY.Key_Space)
     (large,) = (one for one in panel.findChildren(FigureCanvas) if one.isWindow())
     assert large.figure is panel.figure
-    panel.set_colours(DARK)
+    recolour(panel, DARK)
     assert large.view.backgroundBrush().color().name() == DARK.base
     large.close()
 
