@@ -36,15 +36,14 @@ from paretone.paths import resource
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
-from paretone.setting.profile import Profile, read_artefact
+from paretone.setting.profile import Profile, artefact_in, read_artefact
 from paretone.studies import definition, evaluation_sets, results, samples
+from paretone.techniques import searched_grid, token_groups
 from paretone.techniques import weight_only as weights_record
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.searched_grid import PlacedGrid
-from paretone.techniques.searched_grid import command as grid_command
 from paretone.techniques.searched_grid.searching import Journal
-from paretone.techniques.token_groups import command as groups_command
 from paretone.techniques.token_groups.groups import SPACES, Groups
 from paretone.techniques.weight_only import Measured
 from paretone.training.features import PhoneReader, prepare
@@ -222,8 +221,8 @@ KINDS = (
         lambda root, path: Profile.load(path).encoded(),
     ),
     Kind("tables", written("dit-table.json"), "*.json", read_table),
-    Kind("grids", write_grid, "*.json", lambda root, path: grid_command.read(str(path))),
-    Kind("groups", write_groups, "*.json", lambda root, path: groups_command.read(path)),
+    Kind("grids", write_grid, "*.json", lambda root, path: artefact_in(path, searched_grid.TECHNIQUE)),
+    Kind("groups", write_groups, "*.json", lambda root, path: artefact_in(path, token_groups.TECHNIQUE)),
     Kind(
         "studies",
         lambda root: void([shutil.copy(one, root) for one in resource("studies").glob("*.toml")]),

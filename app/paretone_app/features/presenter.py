@@ -184,6 +184,16 @@ class StorePresenter(Presenter):
             self._notices.warn(sentence)
         self.state.problems.clear()
 
+    def _add_saving(self, what: str, none: str, title: str) -> Action:
+        """Add an action that saves the artefact in use, the option ``--what``; ``none``: why there is nothing."""
+
+        def ask() -> None:
+            if self.state.artefact is not None:
+                self._ask_where_to_write(title, file_dialogs.JSON, self.state.proposal(self.state.artefact), self.write)
+
+        tip = f"Save as JSON, for --{what}"
+        return self._actions.add(f"Save &{what}…", ask, tip, lambda: "" if self.state.artefact else none)
+
     def write(self, path: Path) -> None:
         """Write the artefact in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
         if self.state.write(path):

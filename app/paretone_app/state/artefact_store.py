@@ -11,6 +11,7 @@ from paretone.errors import SettingError, told
 from paretone.files import reason, write, write_atomically
 from paretone.session.events import Event
 from paretone.setting.compatibility import Compatibility
+from paretone.setting.profile import artefact_in
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import Technique, compatibility_of
 from paretone_app.state.app_state import AppState
@@ -48,7 +49,7 @@ class ArtefactStore(ArtefactSource):
     # --- For subclasses -----------------------------------------------------------------------------------------------
     def read(self, path: Path) -> Any:
         """Read what a file keeps. Raises :class:`PlainError`."""
-        raise NotImplementedError
+        return artefact_in(path, self.technique)
 
     def content(self, artefact: Any) -> dict[str, object]:
         """What a file keeps, as JSON values."""
@@ -56,6 +57,10 @@ class ArtefactStore(ArtefactSource):
 
     def file_name(self, artefact: Any) -> str:
         raise NotImplementedError
+
+    def proposal(self, artefact: Any) -> str:
+        """File name proposed to the user."""
+        return self.file_name(artefact)
 
     def serves(self, artefact: Any, wanted: Compatibility) -> bool:
         """Whether ``artefact`` was made for the current selection, ``wanted``."""

@@ -27,10 +27,11 @@ from paretone.errors import PlainError
 from paretone.reading import shortened, shown
 from paretone.session import commands, events
 from paretone.setting.knobs import Values
+from paretone.setting.plan import named
 from paretone.setting.profile import Profile
 from paretone.studies.store import StoredTake
 from paretone.studies.verifying import Check
-from paretone.techniques.registry import named, techniques
+from paretone.techniques.registry import techniques
 from paretone.wording import grouped
 
 VERSION = 1, 0

@@ -124,11 +124,17 @@ def kind_of(value: object) -> str:
     return shown(value) if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
 
 
+def named(name: str) -> Any:
+    """The module called ``name``, or an object ``"package.module:object"``."""
+    module, _, within = name.partition(":")
+    found = import_module(module)
+    return getattr(found, within) if within else found
+
+
 def imported(target: str) -> Any:
-    """The object named ``"package.module:name"``. Raises :class:`SettingError` if it does not exist."""
-    module, _, name = target.partition(":")
+    """What :func:`named` finds. Raises :class:`SettingError` if it does not exist."""
     try:
-        return getattr(import_module(module), name)
+        return named(target)
     except (ImportError, AttributeError) as error:
         raise SettingError(f"{target} could not be imported ({error}); install its package again.") from error
 

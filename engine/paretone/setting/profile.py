@@ -70,6 +70,12 @@ def read_artefact(path: str | Path, noun: str) -> object:
         raise ProfileError(f"{path} is not a {noun}: it is not JSON ({first_line(error)}).") from error
 
 
+def artefact_in(path: str | Path, technique: Technique) -> Any:
+    """The artefact of ``technique`` in a file of its own. Raises :class:`ProfileError`."""
+    assert technique.artefact is not None and technique.artefact_file is not None
+    return technique.artefact.read(read_artefact(path, technique.artefact_file.noun), str(path))
+
+
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object without duplicate fields."""
     found = dict(pairs)

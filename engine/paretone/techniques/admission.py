@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -26,7 +25,7 @@ from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone.plug_ins import fault_of_function
 from paretone.reading import shortened, shown
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
-from paretone.setting.plan import attempted, described, imported, kind_of
+from paretone.setting.plan import attempted, described, imported, kind_of, named
 from paretone.setting.setting import Published
 from paretone.techniques.base import GROUPS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from paretone.wording import grouped
@@ -305,11 +304,8 @@ def _imported(name: str) -> Any:
     """Import a module or, for ``"package.module:name"``, an object; on failure return the reason as a text."""
     if not _MODULE.fullmatch(name) and not _OBJECT.fullmatch(name):
         return f"{shown(name)} is not the name of a module"
-    module, _, within = name.partition(":")
-    found, error = attempted(import_module, module)
-    if error is None and within:
-        found, error = attempted(getattr, found, within)
-    return found if error is None else f"{name} cannot be imported ({described(error, module)})"
+    found, error = attempted(named, name)
+    return found if error is None else f"{name} cannot be imported ({described(error, name.partition(':')[0])})"
 
 
 def _fault_of_command(found: Any, called: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from paretone.figures.glyphs import Mark, derived_mark
@@ -13,7 +12,7 @@ from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.plug_ins import PlugIns, streams_lent
 from paretone.setting.knobs import Knob
-from paretone.setting.plan import described
+from paretone.setting.plan import described, named
 from paretone.techniques import admission
 from paretone.techniques.base import Technique
 
@@ -66,13 +65,6 @@ def brought(what: str) -> Iterator[tuple[Technique, Any]]:
 def report_taken(owner: Technique, kind: str, name: str) -> None:
     """Report that what ``owner`` brings was left out, because there is another ``kind``, such as "bench", so named."""
     registry().report(f"{owner.title}: its {kind} {name!r} was left out: there is one of that name; rename it.")
-
-
-def named(name: str) -> Any:
-    """The module called ``name``, or an object ``"package.module:object"``."""
-    module, _, within = name.partition(":")
-    found = import_module(module)
-    return getattr(found, within) if within else found
 
 
 @cache

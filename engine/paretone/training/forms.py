@@ -13,7 +13,8 @@ from typing import Any
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, count
-from paretone.techniques.registry import named, techniques
+from paretone.setting.plan import named
+from paretone.techniques.registry import techniques
 from paretone.training.requests import TrainingRequest, usual_own_sentences
 from paretone.wording import counted
 

@@ -15,8 +15,8 @@ from paretone.by_name import by_name
 from paretone.errors import PlainError, PlugInError, SettingError
 from paretone.measure.machine import describe
 from paretone.setting.knobs import checked
-from paretone.setting.plan import kind_of
-from paretone.techniques.registry import brought, named, report_taken
+from paretone.setting.plan import kind_of, named
+from paretone.techniques.registry import brought, report_taken
 from paretone.views.figure import Figure, Provenance
 from paretone.views.view import Findings, Task, View
 

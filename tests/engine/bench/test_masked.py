@@ -17,7 +17,6 @@ from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.networks.masked_network import MaskedConfig, Qwen3Config
 from paretone.setting.setting import Setting
 from paretone.techniques import problem
-from paretone.techniques.blockwise import bench as first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.packages import needs
 from tests.peers.__main__ import main as peers
@@ -43,8 +42,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for module in ("paretone.bench.omnivoice", "tests.peers.omnivoice_exact"):
             patch.setattr(f"{module}.FULL_SIZE", SMALL)
         said = workload(harvard_sentences(), SHORT)
-        for module in (omnivoice, first_audio):
-            patch.setattr(module, "harvard_sentences", lambda: said)
+        patch.setattr(masked, "harvard_sentences", lambda: said)
         yield write_model(tmp_path_factory.mktemp("masked") / "model")
 
 

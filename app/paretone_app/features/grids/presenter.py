@@ -41,13 +41,11 @@ class GridState(ArtefactStore):
     artefact: PlacedGrid | None
     searched: Searched | None = None
 
-    def read(self, path: Path) -> PlacedGrid:
-        from paretone.techniques.searched_grid.command import read  # It imports all commands.
-
-        return read(path)
-
     def file_name(self, artefact: PlacedGrid) -> str:
         return f"{artefact.steps}-{artefact.fingerprint}.json"
+
+    def proposal(self, artefact: PlacedGrid) -> str:
+        return f"grid-{artefact.compatibility.model}-{artefact.steps}.json"
 
     @property
     def origin(self) -> tuple[str, str] | None:
@@ -132,8 +130,7 @@ class GridsPresenter(StorePresenter):
         self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or wait())
         ask = partial(self._ask_for_file, "Placed grid", file_dialogs.JSON, state.open)
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")
-        none, tip = "There is no grid yet.", "Save as JSON, for --grid"
-        self._save = add("Save &grid…", self._ask_where_to_keep, tip, lambda: "" if state.artefact else none)
+        self._save = self._add_saving("grid", "There is no grid yet.", "Placed grid")
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
@@ -181,8 +178,3 @@ class GridsPresenter(StorePresenter):
         self.grids = GridPanel(self._theme.colours, self._search, self._open, self._save)
         self.refresh()
         return self.grids
-
-    def _ask_where_to_keep(self) -> None:
-        if (grid := self.state.artefact) is not None:
-            name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
-            self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)

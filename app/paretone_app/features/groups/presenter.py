@@ -31,13 +31,11 @@ class GroupsState(ArtefactStore):
     unwritten = "The token groups could not be written to {path} ({reason}). They can be used until the window closes."
     artefact: Groups | None
 
-    def read(self, path: Path) -> Groups:
-        from paretone.techniques.token_groups.command import read  # It imports all commands.
-
-        return read(path)
-
     def file_name(self, artefact: Groups) -> str:
         return f"{artefact.fingerprint}-{artefact.cosine:g}.json"
+
+    def proposal(self, artefact: Groups) -> str:
+        return f"token-groups-{artefact.model}-{artefact.cosine:g}.json"
 
     @property
     def origin(self) -> tuple[str, str] | None:
@@ -107,8 +105,7 @@ class GroupsPresenter(StorePresenter):
         self._play = add("&Play group", self._hear, tip, self._why_not_hear)
         tip = "Save that sound as a WAV file"
         self._save_sound = add("Save soun&d…", self._ask_where_to_put_sound, tip, self._why_not_hear)
-        none, tip = "There are no groups yet.", "Save as JSON, for --groups"
-        self._save = add("Save &groups…", self._ask_where_to_keep, tip, lambda: "" if state.artefact else none)
+        self._save = self._add_saving("groups", "There are no groups yet.", "Token groups")
         self.state.changed.connect(self.refresh)
 
     def refresh(self) -> None:
@@ -159,8 +156,3 @@ class GroupsPresenter(StorePresenter):
         """Decode ``members`` into the WAV file ``path``. Raises :class:`SettingError` if that is not possible."""
         self.state.hear(members)
         self._asked = path
-
-    def _ask_where_to_keep(self) -> None:
-        if (groups := self.state.artefact) is not None:
-            name = f"token-groups-{groups.model}-{groups.cosine:g}.json"
-            self._ask_where_to_write("Token groups", file_dialogs.JSON, name, self.write)

@@ -20,7 +20,7 @@ from paretone.sampling.grid_search import Trial
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import Profile, read_artefact
+from paretone.setting.profile import Profile, artefact_in
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, Searched, SearchRequest, figure_of
 
@@ -31,16 +31,12 @@ def with_grid(
     """``setting`` with the grid in ``path``, and that grid. Its compatibility is checked with the whole setting.
     ``knobs`` are those given by the user. Raises :class:`ProfileError` for a file that is no placed grid, or has
     another number of evaluations."""
-    grid = read(path)
+    grid: PlacedGrid = artefact_in(path, TECHNIQUE)
     said = knobs.get("evaluations", grid.steps)
     if said != grid.steps:
         raise ProfileError(f"{path} has {grid.steps} evaluations, not {said}; omit that number.")
     values = checked(TECHNIQUE.knobs, {**knobs, "evaluations": grid.steps}, TECHNIQUE.title)
     return setting.with_technique(UsedTechnique(TECHNIQUE.name, values, grid.fingerprint)), (grid,)
-
-
-def read(path: str | Path) -> PlacedGrid:
-    return PlacedGrid.from_json(read_artefact(path, "placed grid"), str(path))
 
 
 NAME = "search-grid"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 from paretone.audio.recording import write_sound
 from paretone.bench.report import table
@@ -17,7 +16,7 @@ from paretone.errors import ProfileError, SettingError
 from paretone.models.base import SpeechModel
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import read_artefact
+from paretone.setting.profile import artefact_in
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, token_groups
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, HearGroup, fixed_knobs
@@ -28,16 +27,12 @@ def with_groups(
 ) -> tuple[Setting, tuple[Groups, ...]]:
     """``setting`` with drafts accepted in the groups of the file ``path``, and these groups. ``knobs`` are those given
     by the user. Raises :class:`ProfileError` if they cannot be used here."""
-    groups = read(path)
+    technique = token_groups.TECHNIQUE
+    groups: Groups = artefact_in(path, technique)
     if reason := groups.mismatch(compatibility_of(model.info, setting)):
         raise ProfileError(f"The token groups {path} cannot be used here: {reason}.")
-    technique = token_groups.TECHNIQUE
     values = fixed_knobs(groups, checked(technique.knobs, knobs, technique.title))
     return setting.with_technique(UsedTechnique(technique.name, values, groups.fingerprint)), (groups,)
-
-
-def read(path: str | Path) -> Groups:
-    return Groups.from_json(read_artefact(path, "file of token groups"), str(path))
 
 
 NAME = "group-tokens"

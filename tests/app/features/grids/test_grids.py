@@ -13,9 +13,9 @@ from paretone.errors import ProfileError
 from paretone.sampling.grid_search import Trial
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
+from paretone.setting.profile import artefact_in
 from paretone.techniques import speculative, token_groups
 from paretone.techniques.searched_grid import NAME, PlacedGrid, Searched, Start
-from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.features.grids.panel import GridPanel, known_rows
 from paretone_app.features.grids.presenter import GridState
@@ -200,4 +200,4 @@ def test_groups_are_found_heard_saved_and_used(
     state.selection.set_knob(TECHNIQUE, "cosine", 0.1)
     assert presenter.state.artefact == groups
     (path,) = presenter.state.folder.glob("*.json")
-    assert read(path) == groups
+    assert artefact_in(path, token_groups.TECHNIQUE) == groups
