@@ -13,6 +13,7 @@ import inspect
 import io
 import logging
 import sys
+import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -190,16 +191,44 @@ def fault_of_function(field: str, function: object, arguments: int) -> str:
 @contextlib.contextmanager
 def streams_lent() -> Iterator[None]:
     """Lend standard streams to a plug-in, which may close or replace them. Its output goes to standard error: standard
-    output is for results, and must remain JSON."""
-    own = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (
-        io.TextIOWrapper(cast(IO[bytes], _Lent(sys.stderr)), "utf-8", "backslashreplace", write_through=True)
-        for _ in own
-    )
+    output is for results, and must remain JSON. Other threads keep theirs meanwhile."""
+    thread = threading.get_ident()
+    with _LENDING:
+        if not _lent:
+            _own[:] = sys.stdout, sys.stderr
+        before = _lent.get(thread)
+        _lent[thread] = _text(_own[1]), _text(_own[1])
+        sys.stdout, sys.stderr = _BY_THREAD
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = own
+        with _LENDING:
+            del _lent[thread]
+            if before is not None:
+                _lent[thread] = before
+            sys.stdout, sys.stderr = _BY_THREAD if _lent else _own
+
+
+def _text(own: TextIO | None) -> TextIO:
+    return io.TextIOWrapper(cast(IO[bytes], _Lent(own)), "utf-8", "backslashreplace", write_through=True)
+
+
+class _ByThread:
+    """A standard stream while some threads' are lent, by its place in the pair."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __getattr__(self, name: str) -> Any:
+        one = _lent.get(threading.get_ident(), _own)[self._place]
+        return getattr(_text(None) if one is None else one, name)
+
+
+_LENDING = threading.Lock()
+_own: list[TextIO] = []
+_lent: dict[int, tuple[TextIO, TextIO]] = {}
+"""By thread: its output and its errors."""
+_BY_THREAD = cast(tuple[TextIO, TextIO], (_ByThread(0), _ByThread(1)))
 
 
 class _Lent(io.RawIOBase):

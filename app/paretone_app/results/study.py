@@ -144,10 +144,8 @@ class OpenStudy:
     def load(self, take: str) -> Take:
         """The whole take with the id ``take``, in the library's form. Raises :class:`paretone.errors.StudyError`."""
         assert self.parts is not None, "it is heard by its points"
-        summary = self.parts.summaries[take]
-        values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
         with Store(self.folder, read_only=True) as store:
-            return Take(**values, samples=store.audio(take), trace=Trace(decoding=store.decoding(take)))
+            return self.parts.summaries[take].whole(store.audio(take), Trace(decoding=store.decoding(take)))
 
     def load_table(self, key: str) -> Artefact | None:
         """The artefact prepared for the setting with this key. Raises :class:`paretone.errors.StudyError`."""
@@ -287,7 +285,7 @@ def _parts(
             one.sample_rate,
             one.frames,
             one.measurements,
-            titles[key],
+            label=titles[key],
             fidelity_to=fidelity,
             log_mel_distance=one.log_mel_distance if fidelity else None,
             notes=one.notes,

@@ -393,7 +393,7 @@ async def serve(
     async with listening(server.application(), ADDRESS, port, 1.0) as (_, bound):
         found = {"port": bound, "token": server.token, "version": __version__}
         _keep(state_file(server.data), found)
-        ready(found)  # Before the engine's thread lends standard output to plug-ins.
+        ready(found)
         server.begin()
         watching = asyncio.create_task(server.watch())
         try:

@@ -10,7 +10,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,10 +22,11 @@ from paretone.errors import LibraryError
 from paretone.fields import record
 from paretone.models.voices import without_folder
 from paretone.reading import parsed_json, readable, require_regular, shown
-from paretone.setting.setting import Setting, setting_of
+from paretone.setting.setting import setting_of
 from paretone.setting.take import (
     EXAMPLE,
     SERVED,
+    AnyTake,
     DecodingTrace,
     DemaskingTrace,
     Measurements,
@@ -68,11 +69,6 @@ _MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE takes ADD COLUMN remark TEXT NOT NULL DEFAULT ''",
 )
 SCHEMA = len(_MIGRATIONS)
-_SUMMARY = (
-    "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
-    "log_mel_distance, notes, machine, "
-)
-"""Columns in the order of a summary's fields."""
 _LATER = (
     ("metrics", 2, "'{}'"),
     ("checkpoint", 3, "''"),
@@ -84,28 +80,11 @@ _LATER = (
 
 
 @dataclass(frozen=True)
-class TakeSummary:
-    """A take without audio and trace; fields as in :class:`Take`."""
+class TakeSummary(AnyTake):
+    """A take without audio and trace."""
 
-    id: str
-    created: str
-    text: str
-    voice: str
-    setting: Setting
-    sample_rate: int
     frames: int
     measurements: Measurements = field(repr=False)
-    label: str = ""
-    starred: bool = False
-    fidelity_to: str = ""
-    log_mel_distance: float | None = None
-    notes: tuple[str, ...] = ()
-    machine: str = ""
-    metrics: Metrics = field(default_factory=Metrics, repr=False)
-    checkpoint: str = ""
-    unfinished: str = ""
-    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
-    remark: str = ""
 
     @property
     def seconds(self) -> float:
@@ -120,6 +99,13 @@ class TakeSummary:
     def is_example(self) -> bool:
         """Whether it came with Paretone, so that its figures are not the user's."""
         return EXAMPLE in self.notes
+
+    def whole(self, samples: np.ndarray, trace: Trace) -> Take:
+        kept = {name: getattr(self, name) for name in _COLUMNS if name != "frames"}
+        return Take(**kept, samples=samples, trace=trace)
+
+
+_COLUMNS = tuple(one.name for one in fields(TakeSummary))
 
 
 class LibraryDamaged(LibraryError):
@@ -142,7 +128,8 @@ class Library(Database):
 
     @property
     def _columns(self) -> str:
-        return _SUMMARY + ", ".join(name if self._version >= since else usual for name, since, usual in _LATER)
+        instead = {name: usual for name, since, usual in _LATER if self._version < since}
+        return ", ".join(instead.get(name, name) for name in _COLUMNS)
 
     # --- Reading --------------------------------------------------------------------------------------------------
     def summaries(self) -> tuple[TakeSummary, ...]:
@@ -161,9 +148,8 @@ class Library(Database):
         """A whole take; its trace lacks the spectrogram, which is not stored."""
         summary = self.summary(take)
         ((trace,),) = self._rows("SELECT trace FROM takes WHERE id = ?", (take,))
-        values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
         with self._problems("read"):
-            return Take(**values, samples=self.load_audio(take), trace=_trace(trace))
+            return summary.whole(self.load_audio(take), _trace(trace))
 
     def load_audio(self, take: str) -> np.ndarray:
         """Samples of a take, float32, (n,)."""
@@ -282,7 +268,7 @@ _READ: dict[str, Callable[[Any], object]] = {
 
 
 def _summary(row: tuple) -> TakeSummary:
-    values = dict(zip(TakeSummary.__dataclass_fields__, row, strict=True))
+    values = dict(zip(_COLUMNS, row, strict=True))
     return TakeSummary(**(values | {name: read(values[name]) for name, read in _READ.items()}))
 
 

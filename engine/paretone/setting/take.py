@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import median
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -326,8 +326,8 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Take:
-    """One synthesis for listening. ``samples`` are float32 mono."""
+class AnyTake:
+    """What is known of a synthesis for listening besides its audio."""
 
     id: str
     created: str
@@ -336,9 +336,7 @@ class Take:
     voice: str
     setting: Setting
     sample_rate: int
-    samples: np.ndarray = field(repr=False, compare=False)
-    measurements: Measurements = field(default_factory=Measurements)
-    trace: Trace = field(default_factory=Trace, repr=False, compare=False)
+    _: KW_ONLY
     label: str = ""
     starred: bool = False
     fidelity_to: str = ""
@@ -356,6 +354,15 @@ class Take:
     """Measurements of repeated runs; :attr:`measurements` then has the medians of their times."""
     remark: str = ""
     """The user's note; its words with ``#`` are tags."""
+
+
+@dataclass(frozen=True)
+class Take(AnyTake):
+    """One synthesis for listening. ``samples`` are float32 mono."""
+
+    samples: np.ndarray = field(repr=False, compare=False)
+    measurements: Measurements = field(default_factory=Measurements)
+    trace: Trace = field(default_factory=Trace, repr=False, compare=False)
 
     @property
     def seconds(self) -> float:

@@ -126,6 +126,8 @@ class _Reader:
         settings = len(listed) + combinations + len(servers) + (search.trials if search else 0)
         _require_possible((settings, len(utterances), len(seeds), rounds), fields.whole("limit", LIMIT, minimum=1))
         candidates = self._with_baselines([*listed, *(one for axes in grids for one in self._grid(axes))], search)
+        if search is not None:
+            self._require_baselines(search, candidates)
         study = Study(
             title=fields.text("title", "Study"),
             model=self._model,
@@ -287,6 +289,24 @@ class _Reader:
         }
         others = {one.key: one for one in candidates if one.key not in baselines}
         return (*baselines.values(), *others.values())
+
+    def _require_baselines(self, search: Search, candidates: Sequence[Candidate]) -> None:
+        """Raise :class:`StudyError` for a search that compares with baselines under options that are not spoken."""
+        asked = [one for one in map(metric, search.metrics) if one.relative]
+        asked += [metric(one.metric) for one in search.constraints if one.relative]
+        options = [axis for axis in search.axes if not axis.technique]
+        spoken, listed = {one.key for one in candidates}, [axis for axis in options if isinstance(axis, VariedKnob)]
+        chosen = (dict(zip(listed, values, strict=True)) for values in product(*(axis.values for axis in listed)))
+        if not asked or (
+            listed == options
+            and all(assembled(self._model, self._options, one).fingerprint in spoken for one in chosen)
+        ):
+            return
+        raise StudyError(
+            f"the search asks for {asked[0].title} against the baseline, which is spoken under the study's options, "
+            f"and varies {options[0].knob}; vary that in [grid], or ask for a figure that needs no baseline, such as "
+            "real_time_factor."
+        )
 
     def _problem(self, setting: Setting) -> str | None:
         require_family(self._entry, setting)

@@ -126,6 +126,10 @@ def test_a_search_is_read() -> None:
         ({"search": {**SPACE, "constraint": [{"metric": "clipping"}]}}, "needs exactly one of at_most"),
         ({"manifest": "list.lst"}, "manifest has its own sentences and voices"),
         ({"search": {**SPACE, "objectives": ["diversity"]}}, "asks for Diversity, which .* seeds; give two seeds"),
+        (
+            {"search": {"space": {"guidance": {"low": 1.0, "high": 2.0}}, "objectives": ["speed_up"]}},
+            "asks for Speed-up against the baseline, .* and varies guidance; vary that in",
+        ),
     ],
 )
 def test_a_study_that_makes_no_sense(changes: dict, sentence: str) -> None:

@@ -3,6 +3,8 @@
 import ast
 import itertools
 import re
+import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -16,7 +18,7 @@ from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark, corners,
 from paretone.models import catalogue
 from paretone.models.base import MelFlow, ModelInfo
 from paretone.paths import resource
-from paretone.plug_ins import OURS
+from paretone.plug_ins import OURS, streams_lent
 from paretone.setting.knobs import defaults
 from paretone.setting.plan import Part, imported
 from paretone.setting.setting import Setting, UsedTechnique
@@ -198,3 +200,26 @@ def test_every_technique_of_ours_declares_a_mark_unlike_all_others() -> None:
     assert derived == set(itertools.starmap(Mark, itertools.product(HUES, DERIVED_SHAPES))), "all are used"
     assert derived.isdisjoint(one.mark for one in techniques())
     assert technique_mark("adams_bashforth") == Mark("blue", "right"), "in every process and release"
+
+
+def test_streams_are_lent_to_one_thread_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    lent, done = threading.Event(), threading.Event()
+
+    def import_plug_in() -> None:
+        with streams_lent():
+            lent.set()
+            done.wait(10)
+            print("of the plug-in")
+
+    importing = threading.Thread(target=import_plug_in)
+    importing.start()
+    assert lent.wait(10)
+    before = sys.stdout
+    with streams_lent():
+        print("of another plug-in")
+    print("result")
+    done.set()
+    importing.join()
+    found = capsys.readouterr()
+    assert found.out == "result\n" and found.err.splitlines() == ["of another plug-in", "of the plug-in"]
+    assert sys.stdout is not before

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, Self
 
 from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QFont
@@ -40,6 +41,11 @@ class Unmade(TakeSummary):
 
     state: str = "failed"
 
+    @classmethod
+    def asked(cls, key: str, created: str, command: Synthesise, label: str, **told: Any) -> Self:
+        about = command.text, command.voice.id, command.setting, 1, 0, Measurements()
+        return cls(key, created, *about, label=label, **told)
+
     @property
     def why_no_audio(self) -> str:
         raise NotImplementedError
@@ -54,8 +60,7 @@ class WaitingTake(Unmade):
     @classmethod
     def of(cls, job: Job, command: Synthesise, state: str) -> WaitingTake:
         """``state``: as in "waits"."""
-        about = command.text, command.voice.id, command.setting, 1, 0, Measurements(), command.label
-        return cls(f"job {job.number}", job.asked, *about, state=state, job=job.number)
+        return cls.asked(f"job {job.number}", job.asked, command, command.label, state=state, job=job.number)
 
     @property
     def why_no_audio(self) -> str:
@@ -73,9 +78,7 @@ class FailedTake(Unmade):
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
         created = datetime.now(UTC).isoformat(timespec="milliseconds")
-        label = f"Failed: {command.label or 'take'}"
-        voice, setting = command.voice.id, command.setting
-        return cls(uuid.uuid4().hex, created, command.text, voice, setting, 1, 0, Measurements(), label, reason=reason)
+        return cls.asked(uuid.uuid4().hex, created, command, f"Failed: {command.label or 'take'}", reason=reason)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
 from paretone.models.networks.layers import Residual, chained
 from paretone.models.networks.shapes import Modules
-from paretone.reading import shown
+from paretone.reading import readable, shown
 from paretone.wording import beyond
 
 # --- Speaker similarity -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ that are either all of float16 weights or all plain.
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,9 +22,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paretone.reading import first_line
 from paretone.sampling.cache import Limits
 from paretone.sampling.tokens import Truncation, draw, truncated
 
+_log = logging.getLogger(__name__)
 # TorchScript reads these types; it knows no ``Tensor | None`` in them.
 LayerTensors = tuple[Tensor, Tensor, Optional[Tensor], Optional[Tensor], Tensor, Tensor, Tensor, Tensor]  # noqa: UP045
 """Of a layer: the scaled weight of its attention norm; weights and bias of queries, keys and values, scaled weights
@@ -374,7 +377,8 @@ def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
             warnings.filterwarnings("ignore", category=DeprecationWarning)
             made: Callable[..., Any] = torch.jit.script(function)
             return made
-    except (RuntimeError, AttributeError):
+    except (RuntimeError, AttributeError) as error:
+        _log.warning("%s runs in Python, slower: TorchScript failed (%s).", function.__name__, first_line(error))
         return function
 
 
