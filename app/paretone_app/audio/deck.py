@@ -30,10 +30,7 @@ class Looping:
         """Loop ``part``; ``None`` or an empty part ends the loop."""
         self.part = part if part is not None and part[0] < part[1] else None
         self.last = self.part or self.last
-        if self.part is None:
-            self._player.clear_loop()
-        else:
-            self._player.set_loop(*self.part)
+        self._player.set_loop(self.part)
 
     def toggle(self, seen: Part | None, length: float) -> None:
         """End the loop, or loop the last part, else the part in view (``seen``), else all of ``length`` seconds."""
@@ -66,11 +63,11 @@ class Looping:
 
     def put_again(self) -> None:
         if self.part is not None:
-            self._player.set_loop(*self.part)
+            self._player.set_loop(self.part)
 
 
 class Deck(QObject):
-    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`."""
+    """Takes arrive by :meth:`set_take`, other sounds by :meth:`hear_row`, streams by :meth:`begin_stream`."""
 
     changed = Signal()
     """Choice, takes, loop or gains changed."""
@@ -260,7 +257,7 @@ class Deck(QObject):
     def take_back(self) -> None:
         """Take the player back after a listening test, and restore A and B."""
         self.lent = False
-        self.player.clear_loop()
+        self.player.set_loop(None)
         self.player.fade_out_and_in(False)
         self.lent_changed.emit(False)
         # The test's sounds are loaded; they fall silent before the next poll of the player.
@@ -299,13 +296,10 @@ class Deck(QObject):
         times, seconds = self._waits_before
         return self.player.starvations - times, self.player.starved_seconds - seconds
 
-    def hear_sound(self, sound: Sound) -> None:
-        """Play a sound from its beginning. It stays in the player until A, B or another sound is chosen."""
-        self.hear_row((sound,))
-
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """Play ``sounds``, starting with number ``at``; :meth:`go_in_row` switches between them, at the same
-        position if ``aligned``, else at the same word. Several sounds are looped unless ``repeat`` is off."""
+        position if ``aligned``, else at the same word. Several sounds are looped unless ``repeat`` is off. They stay in
+        the player until A, B or others are chosen."""
         if self.lent:
             return
         self._leave_takes()

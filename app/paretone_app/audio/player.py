@@ -234,9 +234,9 @@ class Player:
         """Play the samples from :meth:`append` as they arrive, instead of the loaded takes."""
         recording = Recording.growing()
         self._incoming = (recording, Resampler(rate, self.rate))
-        self._loaded, self._gains, self._loop = (), (), None
+        self._loaded, self._gains = (), ()
         self.comparison = Switching(Mode.STREAM, "The take plays while it is synthesised.")
-        self.mixer.set_loop(None)
+        self.set_loop(None)
         self.mixer.load(Programme((recording,), (1.0,)))
         if self.usable:
             self.mixer.play()
@@ -284,18 +284,15 @@ class Player:
         """Switch to the take with this index, at ``seconds``; by default as :attr:`comparison` says."""
         self.mixer.choose(index, None if seconds is None else round(seconds * self.rate))
 
-    def set_loop(self, start: float, end: float) -> None:
-        self._loop = (start, end)
-        self.mixer.set_loop((round(start * self.rate), round(end * self.rate)))
+    def set_loop(self, loop: tuple[float, float] | None) -> None:
+        """Loop from and to these seconds; ``None`` for no loop."""
+        self._loop = loop
+        self.mixer.set_loop(None if loop is None else (round(loop[0] * self.rate), round(loop[1] * self.rate)))
 
     def fade_out_and_in(self, on: bool) -> None:
         """Fade out for 5 ms before fading in for 5 ms, as MUSHRA requires, instead of cross-fading."""
         self._out_and_in = on
         self.mixer.fade_out_and_in(on)
-
-    def clear_loop(self) -> None:
-        self._loop = None
-        self.mixer.set_loop(None)
 
     @property
     def playing(self) -> bool:
@@ -375,8 +372,7 @@ class Player:
         choice, seconds = self.mixer.state.choice, self.mixer.state.position / self.rate
         self._use_mixer(rate)
         self._incoming = None  # A stream under way cannot be converted again: drop the rest.
-        if self._loop is not None:
-            self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
+        self.set_loop(self._loop)
         self._converted = {}
         self.mixer.fade_out_and_in(self._out_and_in)
         self.mixer.load(self._programme(), choice, round(seconds * rate))

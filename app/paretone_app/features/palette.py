@@ -5,10 +5,10 @@ actions, each panel among them, are found by themselves. The sheet of keys is th
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QSettings, QSize, Qt
+from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -65,6 +65,23 @@ def _similarity(word: str, title: str) -> float:
     return max((fuzz.ratio(word, part[: len(word) + 1]) for part in title.split()), default=0.0)
 
 
+class SearchField(QLineEdit):
+    """A field to search ``found``, in which Up and Down move while the user types; Enter chooses, if it can."""
+
+    def __init__(self, name: str, what: str, found: QWidget, choose: Callable[[], object] | None = None) -> None:
+        super().__init__(placeholderText=f"Search {what}", clearButtonEnabled=True)
+        build.named(self, name)
+        self._found, self._choose = found, choose
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _IN_LIST:
+            QApplication.sendEvent(self._found, event)
+        elif self._choose is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose()
+        else:
+            super().keyPressEvent(event)
+
+
 class Palette(QDialog):
     """Up and Down move through the list while the user types; Enter chooses."""
 
@@ -86,11 +103,9 @@ class Palette(QDialog):
         self._shown: dict[int, Findable] = {}
         """By row; headings of groups are rows, too."""
         self.setWindowTitle(title)
-        self.search = build.named(QLineEdit(placeholderText=f"Search {what}"), title)
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_found)
-        self.search.installEventFilter(self)
         self.list = build.named(QTreeWidget(columnCount=len(columns) or 3), "Found")
+        self.search = SearchField(title, what, self.list, self.choose)
+        self.search.textChanged.connect(self._show_found)
         self.list.setRootIsDecorated(False)
         self.list.setHeaderHidden(not columns)
         self.list.setHeaderLabels(columns or [""] * 3)
@@ -134,17 +149,6 @@ class Palette(QDialog):
         self._settings.setValue(_RECENT, json.dumps(kept))
         self.accept()
         chosen.go()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is not QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
-            return False
-        if event.key() in _IN_LIST:
-            QApplication.sendEvent(self.list, event)
-            return True
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.choose()
-            return True
-        return False
 
     def _show_found(self) -> None:
         words = self.search.text()

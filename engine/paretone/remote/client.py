@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import secrets
 import socket
 import statistics
@@ -29,9 +28,9 @@ from paretone.remote import wire
 from paretone.remote.carrying import Carrier
 from paretone.session import commands, events
 from paretone.session.commands import Command
+from paretone.session.engine_thread import Posting
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
 
-_log = logging.getLogger(__name__)
 PAUSES = 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
 """Seconds between attempts to reconnect; the last one repeats."""
 PING_SECONDS = 1.0
@@ -79,7 +78,7 @@ class Line:
     """As of :class:`LinkError`."""
 
 
-class RemoteEngine:
+class RemoteEngine(Posting):
     """Takes commands from any thread and posts events, like :class:`paretone.session.engine_thread.EngineThread`."""
 
     def __init__(
@@ -94,11 +93,11 @@ class RemoteEngine:
         stall: float = STALL_SECONDS,
     ) -> None:
         """``data``: this machine's data folder; ``told`` gets each state of the line, from the engine's thread."""
-        self._sink, self._link, self._told = post, link, told
+        super().__init__(post, self._run, f"engine on {link.host}")
+        self._link, self._told = link, told
         self._pauses, self._stall = pauses, stall
         self.line = Line(link.host, sentence=f"Connecting to {link.host} …")
         self._hello = wire.Hello(__version__, secrets.token_hex(8), socket.gethostname(), take_over=take_over)
-        self._thread = threading.Thread(target=self._run, name=f"engine on {link.host}", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
         self._task: asyncio.Task[None] | None = None
@@ -143,11 +142,6 @@ class RemoteEngine:
         """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
         assert self._loop is not None, "it has been started"
         return asyncio.run_coroutine_threadsafe(self._answer(wire.Ask(what, text)), self._loop)
-
-    def join(self, timeout: float | None = None) -> bool:
-        if self._thread.ident is not None:
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
 
     # --- The thread ---------------------------------------------------------------------------------------------------
     def _run(self) -> None:
@@ -210,12 +204,6 @@ class RemoteEngine:
         self._jobs.pop(event.job, None)
         self._carrier.forget(event.job)
         self._post(event)
-
-    def _post(self, event: Event) -> None:
-        try:
-            self._sink(event)
-        except Exception:
-            _log.exception("The front end failed to take %s.", type(event).__name__)
 
     # --- A connection -------------------------------------------------------------------------------------------------
     async def _talk(self, port: int, token: str) -> None:

@@ -41,13 +41,34 @@ class _Token(threading.Event):
         return super().is_set()
 
 
-class EngineThread:
+class Posting:
+    """A thread that posts events."""
+
+    def __init__(self, post: Callable[[Event], None], work: Callable[[], None], name: str) -> None:
+        self._sink = post
+        # A daemon, so that a front end that dies without shutting down leaves no process.
+        self._thread = threading.Thread(target=work, name=name, daemon=True)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait up to ``timeout`` seconds for the thread to end; returns whether it has."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _post(self, event: Event) -> None:
+        try:
+            self._sink(event)
+        except Exception:
+            _log.exception("The front end failed to take %s.", type(event).__name__)
+
+
+class EngineThread(Posting):
     """Takes commands from any thread and posts events. ``post`` is called from the engine thread, and from threads that
     cancel a job or submit one that never starts; it must be thread-safe and quick. ``load`` replaces
     :func:`paretone.models.load_model`."""
 
     def __init__(self, post: Callable[[Event], None], load: Callable[..., SpeechModel] | None = None) -> None:
-        self._sink = post
+        super().__init__(post, self._run, "engine")
         self._load = load
         self._changed = threading.Condition()
         # Guarded by the condition:
@@ -64,8 +85,6 @@ class EngineThread:
         self._device_lost = False
         """Whether the last job failed because its device was lost."""
         self._closed = DeviceError("The engine has not started yet.")
-        # A daemon, so that a front end that dies without shutting down leaves no process.
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
         """Start the thread. It posts ``EngineReady`` once torch is imported."""
@@ -126,12 +145,6 @@ class EngineThread:
         with self._changed:
             self._held = False
             self._changed.notify_all()
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait up to ``timeout`` seconds for the thread to end; returns whether it has."""
-        if self._thread.ident is not None:
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
 
     def _enqueue(self, command: Command) -> None:
         with self._changed:
@@ -244,9 +257,3 @@ class EngineThread:
             _log.exception("The model could not be loaded again.")
             sentence = errors.sentence(error, LoadModel.activity)
             self._post(EngineStatus(0, f"The model could not be reloaded; load it again. {sentence}"))
-
-    def _post(self, event: Event) -> None:
-        try:
-            self._sink(event)
-        except Exception:
-            _log.exception("The front end failed to take %s.", type(event).__name__)

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -35,14 +36,13 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training.batches import BatchQueue, Corpus
+from paretone.training.batches import Corpus
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
 from paretone.training.flow_matching import FlowMatchingOptions
 from paretone.training.flow_subjects import JOINED, F5Subject, Subject
 from paretone.training.learner import (
     SMALL_PARAMETERS,
     JoinedLearner,
-    LayerMatrices,
     LearningRecipe,
     Network,
     Rates,
@@ -91,23 +91,28 @@ class FineTuningRecipe(LearningRecipe[Tuned, Network], Generic[Tuned, Network]):
 
     def __init__(
         self,
-        model: Network,
-        predict: Callable[..., Tensor],
-        layers: LayerMatrices,
+        subject: Subject[Any, Any],
         base: str,
-        queue: BatchQueue,
-        generator: torch.Generator,
         processes: Processes,
         options: Tuned,
+        prepare: Callable[[Network], object] = lambda student: None,
     ) -> None:
-        """``base``: fingerprint of the checkpoint; :attr:`call` gives ``predict`` ``model`` and its arguments.
-        ``generator`` draws on the CPU, so that a seed gives the same run on every device."""
+        """``subject``: the initial model and its speech, drawn on the CPU, so that a seed gives the same run on every
+        device; ``base``: fingerprint of the checkpoint. ``prepare`` changes the student, at first a copy. :attr:`call`
+        gives :meth:`_predicted` the student and its arguments."""
+        self.subject, self.speech = subject, subject.speech
+        torch.manual_seed(options.seed)
+        self._teacher: Network = subject.model.to(processes.device).eval().requires_grad_(False)
+        prepare(student := deepcopy(self._teacher))
         rates = Rates(options.matrix_rate, options.learning_rate)
-        student = model.train().requires_grad_(True)
-        learner = JoinedLearner(student, predict, layers, rates, options.average_decay, processes)
+        student.train().requires_grad_(True)
+        learner = JoinedLearner(student, self._predicted, subject.layers, rates, options.average_decay, processes)
         super().__init__(learner, processes.device, options)
         self.processes, self.base, self.call = processes, base, learner.call
-        self._queue, self._generator = queue, generator
+        self._queue, self._generator = subject.queue, subject.generator
+
+    def _predicted(self, model: Network, *arguments: Any) -> Any:
+        raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
         return {

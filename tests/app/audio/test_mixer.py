@@ -276,9 +276,9 @@ def test_without_a_device_choice_position_and_loop_still_work() -> None:
     player.choose(1)
     player.seek(0.5)
     assert (player.choice, player.position) == (1, 0.5)
-    player.set_loop(0.2, 0.4)
+    player.set_loop((0.2, 0.4))
     assert player.position == 0.2
-    player.clear_loop()
+    player.set_loop(None)
     player.play()
     assert not player.playing
     player.pause()

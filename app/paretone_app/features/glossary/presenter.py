@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from html import escape
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QDialog,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QTableView,
@@ -20,11 +18,10 @@ from PySide6.QtWidgets import (
 
 from paretone.setting.plan import imported
 from paretone_app.features.glossary.model import all_terms, lookup, search
+from paretone_app.features.palette import SearchField
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.entries import TERM, Findable, Term
 from paretone_app.widgets import build
-
-_IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 class GlossaryDialog(QDialog):
@@ -34,11 +31,9 @@ class GlossaryDialog(QDialog):
         super().__init__(parent)
         self._terms = tuple(terms)
         self.setWindowTitle("Glossary")
-        self.search = build.named(QLineEdit(placeholderText="Search words, symbols and meanings"), "Search")
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._show_found)
-        self.search.installEventFilter(self)
         self.list = build.named(QListWidget(), "Terms")
+        self.search = SearchField("Search", "words, symbols and meanings", self.list)
+        self.search.textChanged.connect(self._show_found)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles are elided.
         self.list.currentItemChanged.connect(self._show_term)
         self.page = build.named(QTextBrowser(), "Meaning")
@@ -58,12 +53,6 @@ class GlossaryDialog(QDialog):
         self.list.setCurrentRow(self._terms.index(term) if term is not None else 0)
         self.list.scrollToItem(self.list.currentItem(), QListWidget.ScrollHint.PositionAtCenter)
         (self.search if term is None else self.list).setFocus()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.KeyPress and isinstance(event, QKeyEvent) and event.key() in _IN_LIST:
-            QApplication.sendEvent(self.list, event)
-            return True
-        return False
 
     def _show_found(self) -> None:
         words = self.search.text()

@@ -300,7 +300,7 @@ class VolumePage(SoundPage):
         sounds = calibration.noise(rate), calibration.tone(rate)
         player.fade_out_and_in(False)
         player.load([(one, rate) for one in sounds], [calibration.gain(one, rate, target) for one in sounds])
-        player.set_loop(0.0, calibration.SECONDS)
+        player.set_loop((0.0, calibration.SECONDS))
         self._poll.start()
 
     def hear(self, button: int) -> None:
@@ -310,7 +310,7 @@ class VolumePage(SoundPage):
 
     def shut_down(self) -> None:
         super().shut_down()
-        self.player.clear_loop()
+        self.player.set_loop(None)
 
     def _to_hear(self) -> int:
         return self.player.choice

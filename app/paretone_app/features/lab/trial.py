@@ -228,7 +228,7 @@ class TrialPage(SoundPage):
             ("Backspace", lambda: self.player.seek(self._loop[0] if self._loop else 0.0)),
         )
         self._bind((*(looping if self.loops else ()), *self._keys()))
-        self.player.clear_loop()
+        self.player.set_loop(None)
         self.player.fade_out_and_in(self.fades_out_and_in)
         self._next_trial()
         self._poll.start()
@@ -278,20 +278,18 @@ class TrialPage(SoundPage):
     def _set_loop(self, start: float, end: float) -> None:
         end = min(max(end, start + SHORTEST_LOOP_SECONDS), self._seconds)
         start = max(0.0, min(start, end - SHORTEST_LOOP_SECONDS))
-        self._loop = start, end
-        self.player.set_loop(start, end)
-        self.time_line.show_loop(self._loop)
+        self._put_loop((start, end))
 
     def _toggle_loop(self) -> None:
         if self._loop is None:
             self._set_loop(0.0, self._seconds)
         else:
-            self._clear_loop()
+            self._put_loop(None)
 
-    def _clear_loop(self) -> None:
-        self._loop = None
-        self.player.clear_loop()
-        self.time_line.show_loop(None)
+    def _put_loop(self, loop: tuple[float, float] | None) -> None:
+        self._loop = loop
+        self.player.set_loop(loop)
+        self.time_line.show_loop(loop)
 
     def _set_loop_end(self, which: int) -> None:
         ends = list(self._loop or (0.0, self._seconds))
@@ -308,7 +306,7 @@ class TrialPage(SoundPage):
         session, item = self.session, self.session.item
         stimuli = [item.stimuli[place] for place in session.trial.order]
         sounds, gains = [(one.samples, item.rate) for one in stimuli], [10 ** (one.record.gain / 20) for one in stimuli]
-        self._clear_loop()
+        self._put_loop(None)
         self.player.load(sounds, gains, aligned=item.aligned and not self.restarts)
         self.time_line.show_sound(self._seconds)
         self._began = time.monotonic()

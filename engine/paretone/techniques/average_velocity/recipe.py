@@ -13,7 +13,6 @@ The trained model is the frozen one with one more embedding, initially zero.
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -208,15 +207,14 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         weights of an earlier run by the backbone's own names."""
         guidance = " ".join(f"{name}={value:g}" for name, value in sorted(options.guidance.items()))
         self.name = f"average-velocity {options.method} {guidance}"
-        self.subject, self.speech, self.origin = subject, subject.speech, "this checkpoint"
-        torch.manual_seed(options.seed)
-        self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
-        student = copy.deepcopy(self._teacher)
-        subject.add_interval(student)
-        if initial is not None:
-            student.load_state_dict(initial)
-        draws = subject.queue, subject.generator
-        super().__init__(student, self._predicted, subject.layers, base, *draws, processes, options)
+        self.origin = "this checkpoint"
+
+        def prepare(student: nn.Module) -> None:
+            subject.add_interval(student)
+            if initial is not None:
+                student.load_state_dict(initial)
+
+        super().__init__(subject, base, processes, options, prepare)
         self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
 
     def describe(self) -> dict[str, Any]:

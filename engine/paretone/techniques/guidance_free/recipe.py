@@ -19,7 +19,6 @@ only the trained branch with text and speech will run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -135,11 +134,8 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
     ) -> None:
         """``subject`` holds the model and its speech; ``base`` is the fingerprint of its checkpoint ``origin``."""
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
-        self.subject, self.speech, self.origin = subject, subject.speech, origin
-        torch.manual_seed(options.seed)
-        self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
-        draws = subject.queue, subject.generator
-        super().__init__(deepcopy(self._teacher), self._predicted, subject.layers, base, *draws, processes, options)
+        self.origin = origin
+        super().__init__(subject, base, processes, options)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "equivalent_guidance": equivalent_guidance(self.options.weight)}

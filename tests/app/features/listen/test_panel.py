@@ -157,9 +157,9 @@ def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech:
     host, canvas = panel, panel.canvas
     host.deck.seek(1.0)
     assert canvas.position == pytest.approx(1.0, abs=0.001)
-    host.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", key="another"))
+    host.deck.hear_row((Sound(speech[:RATE], RATE, "Study · point 7", key="another"),))
     assert canvas.position is None and not any(one.badge.isChecked() for one in host.listen.heads)
-    host.deck.hear_sound(Sound(speech[:RATE], RATE, "A part of B", part_of=("B", 1.5)))
+    host.deck.hear_row((Sound(speech[:RATE], RATE, "A part of B", part_of=("B", 1.5)),))
     host.deck.seek(0.25)
     assert canvas.position == pytest.approx(1.75, abs=0.001) and host.listen.heads[1].badge.isChecked()
     canvas.sought.emit(0.5)

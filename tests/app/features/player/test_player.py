@@ -129,7 +129,7 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
     press(panel, " ")
     qtbot.waitUntil(lambda: panel.player.playing)
     # Another sound takes its place, can be paused and repeated, and stays until A or B is wanted.
-    panel.deck.hear_sound(Sound(speech[: RATE // 2], RATE, "Study · point 7", key="point"))
+    panel.deck.hear_row((Sound(speech[: RATE // 2], RATE, "Study · point 7", key="point"),))
     qtbot.waitUntil(lambda: panel.playing.now.sounding and panel.playing.now.title == "Study · point 7")
     press(panel, " ")
     qtbot.waitUntil(lambda: not panel.playing.now.sounding)
@@ -148,7 +148,7 @@ def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qt
     player = panel.deck.lend()
     other = np.zeros(48000, np.float32)
     player.load([(other, 48000)])
-    player.clear_loop()
+    player.set_loop(None)
     player.fade_out_and_in(True)
     panel.deck.switch()
     panel.deck.seek(0.7)
@@ -175,11 +175,11 @@ def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarr
     for key, side in ("aA", "bB"):
         press(panel, key)
         assert f"Take {side} · F5 mini · baseline" in text(panel, "What is heard")
-    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study “f5 <trade-off>” · point 7", "A text", "another"))
+    panel.deck.hear_row((Sound(speech[:RATE], RATE, "Study “f5 <trade-off>” · point 7", "A text", "another"),))
     assert "Study “f5 &lt;trade-off&gt;” · point 7" in text(panel, "What is heard")
     assert not named(panel, "Hear take A").isChecked() and not named(panel, "Hear take B").isChecked()
     assert text(panel, "Position") == "0.00 / 1.00 s"
-    panel.deck.hear_sound(Sound(speech, RATE, "Take of today", key="accelerated"))
+    panel.deck.hear_row((Sound(speech, RATE, "Take of today", key="accelerated"),))
     assert named(panel, "Hear take B").isChecked(), "it is take B"
     panel.begin_take("A")
     panel.add_to_take(speech[:RATE])
@@ -190,23 +190,23 @@ def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarr
 def test_what_is_heard_ends_with_an_ellipsis_where_there_is_no_room(panel: Host, speech: np.ndarray, qtbot) -> None:
     title = named(panel, "What is heard")
     long = "A sentence that goes on and on, " * 20
-    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", long, "another"))
+    panel.deck.hear_row((Sound(speech[:RATE], RATE, "Study · point 7", long, "another"),))
     shown = QTextDocumentFragment.fromHtml(title.text()).toPlainText()
     assert shown.startswith("Study · point 7") and shown.endswith("…")
     assert title.fontMetrics().horizontalAdvance(shown) <= title.width()
     assert long.strip() in title.toolTip() and long.strip() in title.accessibleDescription(), "it is told whole"
-    panel.deck.hear_sound(Sound(speech[:RATE], RATE, f"Study of {long}", "Its text", "yet another"))
+    panel.deck.hear_row((Sound(speech[:RATE], RATE, f"Study of {long}", "Its text", "yet another"),))
     shown_title = QTextDocumentFragment.fromHtml(title.text()).toPlainText()
     assert shown_title.startswith("Study of A sentence") and shown_title.rstrip().endswith("…")
     assert "Its text" in title.accessibleDescription()
-    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", long, "another"))
+    panel.deck.hear_row((Sound(speech[:RATE], RATE, "Study · point 7", long, "another"),))
     panel.bar.resize(panel.bar.width() + 150, panel.bar.height())
     qtbot.waitUntil(lambda: len(QTextDocumentFragment.fromHtml(title.text()).toPlainText()) > len(shown))
 
 
 def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.ndarray) -> None:
     deck, sound = panel.deck, Sound(speech[:RATE], RATE, "Study · point 7", key="point")
-    deck.hear_sound(sound)
+    deck.hear_row((sound,))
     deck.seek(0.5)
     press(panel, "]")
     assert deck.loop == pytest.approx((0.0, 0.5), abs=0.001)
@@ -217,7 +217,7 @@ def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.nd
     assert deck.sound is sound and panel.playing.now.origin is Origin.SOUND
     press(panel, "x")
     assert deck.sound is None and (deck.heard, panel.playing.now.letter) == ("A", "A")
-    deck.hear_sound(sound)
+    deck.hear_row((sound,))
     press(panel, "b")
     assert (deck.sound, deck.heard, len(panel.player.mixer.programme.recordings)) == (None, "B", 2)
 
