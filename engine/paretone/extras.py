@@ -23,6 +23,7 @@ from pathlib import Path
 
 from paretone.by_name import by_name
 from paretone.errors import PlainError
+from paretone.observer import Check
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 
@@ -189,7 +190,7 @@ def why_no_installing() -> str:
     return ""
 
 
-def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]) -> bool:
+def install(extra: Extra, tell: Callable[[int, int, str], None], check: Check) -> bool:
     """Install ``extra``; returns whether it is usable without a restart of the application. ``tell`` receives the
     phase, the number of phases and a line; ``check`` raises to cancel. Raises :class:`PlainError` with the reason of a
     failure."""
@@ -240,9 +241,7 @@ def _normal(name: str) -> str:
     return name.strip().lower().replace("_", "-").replace(".", "-")
 
 
-def _carry_out(
-    command: Sequence[str], extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]
-) -> None:
+def _carry_out(command: Sequence[str], extra: Extra, tell: Callable[[int, int, str], None], check: Check) -> None:
     """Run the installer to its end, or stop it when ``check`` raises."""
     process = subprocess.Popen(
         list(command),
@@ -281,7 +280,7 @@ def _read(stream: Iterator[str], lines: queue.SimpleQueue[str | None]) -> None:
     lines.put(None)
 
 
-def _next(lines: queue.SimpleQueue[str | None], check: Callable[[], None]) -> str | None:
+def _next(lines: queue.SimpleQueue[str | None], check: Check) -> str | None:
     while True:
         check()
         try:

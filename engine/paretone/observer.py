@@ -9,6 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+Check = Callable[[], None]
+"""Called often by long work; raises to stop it."""
+Status = Callable[[str], None]
+"""Called at the beginning of a new part of the work, with a line to show."""
+
 
 @dataclass(frozen=True)
 class StepReport:
@@ -129,11 +134,11 @@ class RemainingTime:
         return self._units / self._seconds if self._seconds > 0 else 0.0
 
 
-_check: ContextVar[Callable[[], None]] = ContextVar("check", default=lambda: None)
+_check: ContextVar[Check] = ContextVar("check", default=lambda: None)
 
 
 @contextmanager
-def stoppable(check: Callable[[], None]) -> Iterator[None]:
+def stoppable(check: Check) -> Iterator[None]:
     """Let ``check`` stop this thread's work in the block by raising. Checks of outer blocks stay in force."""
     around = _check.get()
 

@@ -15,6 +15,7 @@ from paretone.export.targets import Order, Target, checkpoint_folder
 from paretone.models.catalogue import entry
 from paretone.models.f5.config import LAYOUT as F5
 from paretone.models.f5.config import VARIANTS
+from paretone.observer import Check
 from paretone.sampling.schedules import EPSS, effective_spacing
 from paretone.setting.profile import Profile
 from paretone.techniques.registry import brought, plug_in
@@ -72,9 +73,7 @@ def read_checkpoint(order: Order) -> F5Checkpoint:
     return checkpoint
 
 
-def weights_of(
-    profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
-) -> ExportedWeights | None:
+def weights_of(profile: Profile, checkpoint: F5Checkpoint, check: Check = lambda: None) -> ExportedWeights | None:
     """Weights that the profile runs in place of the checkpoint's, if any."""
     for one, module in brought("exports"):
         # Ask a plug-in only if it is in use: a failing one must not stop the exports of others.

@@ -38,7 +38,7 @@ from paretone.models.files.trained_weights import find_language_weights, places
 from paretone.models.minis.lm_mini import TOKENIZER
 from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.models.qwen3_tts.checkpoint import TalkerNames
-from paretone.observer import Observer
+from paretone.observer import Check, Observer
 from paretone.reading import read_bytes, readable
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.plan import imported
@@ -98,7 +98,7 @@ class HuggingFaceSource:
     """A folder for ``AutoModelForCausalLM.from_pretrained``. Reading raises :class:`CheckpointError`."""
 
     root: Path
-    checks: Callable[[], None] = lambda: None
+    checks: Check = lambda: None
     companions: tuple[str, ...] = TOKENIZER_FILES
 
     def base(self) -> str:
@@ -133,7 +133,7 @@ class CosySource:
     """A release of CosyVoice 2 or 3, of which an export replaces two files."""
 
     root: Path
-    checks: Callable[[], None] = lambda: None
+    checks: Check = lambda: None
     edition: Edition = COSYVOICE2
 
     @property
@@ -204,7 +204,7 @@ def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: Model) -> 
     raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
 
 
-def source_of(chosen: Model, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
+def source_of(chosen: Model, folder: str = "", check: Check = lambda: None) -> Source:
     """Checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model without students and
     drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder

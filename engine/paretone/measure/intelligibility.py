@@ -12,7 +12,7 @@ import math
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +26,7 @@ from paretone.extras import how_to_add, needing
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.measure.estimates import bootstrap, rate
+from paretone.observer import Check
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -87,7 +88,7 @@ class Judge:
                 samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
             )
 
-    def hear(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> str:
+    def hear(self, samples: np.ndarray, rate: int, check: Check = lambda: None) -> str:
         """Transcript of mono ``samples`` (n,) at ``rate`` Hz. ``check``, once per minute of speech, may cancel."""
         if not len(samples) or not np.isfinite(samples).all():
             return ""  # a take that failed says none of its words; leaving it out would improve the rate
@@ -108,10 +109,7 @@ class Judge:
         return " ".join(heard)
 
     def word_errors(
-        self,
-        sentences: Sequence[str],
-        recordings: Sequence[tuple[np.ndarray, int]],
-        check: Callable[[], None] = lambda: None,
+        self, sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]], check: Check = lambda: None
     ) -> WordErrors:
         """Errors in ``recordings`` (mono samples and rate), one per sentence. ``check`` may raise to cancel."""
         references = [words_of(sentence) for sentence in sentences]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from paretone.observer import Check, Status
 
 if TYPE_CHECKING:
     from paretone.models.base import SpeechModel
@@ -14,8 +15,8 @@ def load_model(
     folder: str = "",
     variant: str = "",
     device: str = "auto",
-    status: Callable[[str], None] = lambda text: None,
-    check: Callable[[], None] = lambda: None,
+    status: Status = lambda text: None,
+    check: Check = lambda: None,
     vocoder: str = "",
 ) -> SpeechModel:
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.guidance import STRENGTH, Guidance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Knob, Values
@@ -307,7 +307,7 @@ class SpeechModel(Protocol):
 
     info: ModelInfo
 
-    def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
+    def look_for_weights(self, check: Check) -> ModelInfo:
         """Find weights made since loading (fine-tuned ones, drafts, students); return the new ``info``."""
 
     def make_ready(self, plan: Any, observer: Observer = SILENT, voice: Voice | None = None) -> None:
@@ -337,7 +337,7 @@ class FlowModel(SpeechModel, Protocol):
     def operations(self, script: Any) -> OperationCounts:
         """Operations of one backbone evaluation of the first passage, computed without running it."""
 
-    def last_state(self, script: Any, check: Callable[[], None] = lambda: None) -> np.ndarray:
+    def last_state(self, script: Any, check: Check = lambda: None) -> np.ndarray:
         """Final sampler state of the first passage's new speech, (frames, bands) float32, before decoding. ``check`` is
         called after every step and may raise to cancel. Raises :class:`PlainError`."""
 

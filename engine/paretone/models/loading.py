@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +20,7 @@ from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import weight_files
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
+from paretone.observer import Check, Status
 from paretone.own_process import keep_freed_memory
 from paretone.paths import resource
 from paretone.reading import is_regular
@@ -37,7 +37,7 @@ class Vocoder(Protocol):
         """Natural-log mel (B, bands, frames) to audio (B, (frames - 1) · 256), float32 at 24 kHz."""
 
 
-def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocoder:
+def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Check = lambda: None) -> Vocoder:
     """Load the vocoder in ``folder``, of natural speech or official. ``check`` is called between parts and may raise to
     cancel. Raises :class:`CheckpointError` that names the faulty file."""
     if not folder.exists():
@@ -61,8 +61,8 @@ class LoadRequest:
     variant: str
     """Architecture chosen by the caller, or ``""``."""
     device: torch.device
-    status: Callable[[str], None]
-    check: Callable[[], None]
+    status: Status
+    check: Check
     """Called between parts; may raise to cancel."""
     own_vocoder: str = ""
     """Folder of the vocoder, if not the default one."""
@@ -128,13 +128,7 @@ _FAMILIES = {
 
 
 def load(
-    model: str,
-    folder: str,
-    variant: str,
-    device: str,
-    status: Callable[[str], None],
-    check: Callable[[], None],
-    vocoder: str = "",
+    model: str, folder: str, variant: str, device: str, status: Status, check: Check, vocoder: str = ""
 ) -> SpeechModel:
     """See :func:`paretone.models.load_model`."""
     chosen = entry(model)

@@ -13,11 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from paretone.observer import Check
 from paretone.sampling.cache import KeyValueCache, TokenScorer
 from paretone.sampling.tokens import TokenSampler, draw
-
-Check = Callable[[], None]
-"""Called before every pass; raises to stop."""
 
 
 class Frame(NamedTuple):

@@ -22,6 +22,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from paretone.observer import Check
 from paretone.sampling.demasking_schedule import Block, CommitPlan
 
 TOP_SHARE = 0.1
@@ -196,7 +197,7 @@ def demask(
     noise: CanvasNoise,
     first_step: int = 0,
     guide: Callable[[int], Guide] = lambda step: Guide.BOTH,
-    check: Callable[[], None] = lambda: None,
+    check: Check = lambda: None,
     still: Callable[[int], int] | None = None,
     schedule: Schedule | None = None,
 ) -> Iterator[int]:

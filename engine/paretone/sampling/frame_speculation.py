@@ -15,7 +15,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from paretone.sampling.autoregressive import Check, Decoding, Frame, Reader, Request, after_prompt, within_length
+from paretone.observer import Check
+from paretone.sampling.autoregressive import Decoding, Frame, Reader, Request, after_prompt, within_length
 from paretone.sampling.cache import TokenScorer
 from paretone.sampling.speculative import BEGAN, DRAFTED, PROMPT, Mark, checked, resampled, timed
 from paretone.sampling.tokens import TokenSampler, draw

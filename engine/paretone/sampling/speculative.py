@@ -16,7 +16,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from paretone.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, after_prompt, within_length
+from paretone.observer import Check
+from paretone.sampling.autoregressive import Cycle, Decoding, Reader, Request, after_prompt, within_length
 from paretone.sampling.cache import FeatureScorer, KeyValueCache, Limits, TokenScorer
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.tokens import Nucleus, TokenSampler, Truncation, draw

@@ -37,6 +37,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
+from paretone.observer import Check
 from paretone.serving.records import FORMS, KEPT, Level
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -230,7 +231,7 @@ class Load:
     """If given, all requests that begin within them are counted instead."""
     warm_up: int = 2
     """Requests before those that are counted."""
-    check: Callable[[], None] = lambda: None
+    check: Check = lambda: None
     """May raise to cancel."""
     progress: Callable[[Level, float, float], None] = lambda level, done, total: None
     """Gets the answered requests of a load, and all of them; or the seconds."""

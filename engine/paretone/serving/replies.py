@@ -14,6 +14,7 @@ from paretone.audio.recording import Recording
 from paretone.measure.evaluation.judging import JUDGED_FIGURES, FileJudges, Judgement, Judgements
 from paretone.measure.metrics import estimate
 from paretone.measure.pitch import diversity
+from paretone.observer import Check
 
 if TYPE_CHECKING:
     from paretone.serving.load import Measured
@@ -39,7 +40,7 @@ def judged(
     recordings: Sequence[tuple[np.ndarray, int]],
     reference: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    check: Callable[[], None] = lambda: None,
+    check: Check = lambda: None,
 ) -> tuple[dict[str, tuple[float, float, float]], tuple[dict[str, float], ...]]:
     """Words, naturalness, variety and faults of the replies to one load, and similarity to the voice of ``reference``:
     values with the ends of their 95 % intervals, by metric, and the figures that takes have, of each reply.

@@ -28,6 +28,7 @@ from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.f5.config import HOP, MEL_BANDS, NATURAL_PHONES, SAMPLE_RATE
 from paretone.models.f5.front_end import PromptLevel
 from paretone.models.f5.text import Vocabulary, encode, require_speakable
+from paretone.observer import Check
 from paretone.reading import shown
 from paretone.training.flow_matching import SpeechBatch
 from paretone.training.manifest import ManifestRow, refuse
@@ -130,9 +131,7 @@ def reader(checkpoint: F5Checkpoint) -> RowReader:
     return CharacterReader(vocabulary, checkpoint.tokenizer)
 
 
-def check_rows(
-    manifest: Path, rows: Sequence[ManifestRow], read: RowReader, check: Callable[[], None] = lambda: None
-) -> None:
+def check_rows(manifest: Path, rows: Sequence[ManifestRow], read: RowReader, check: Check = lambda: None) -> None:
     """Raise :class:`TrainingError` with all lines that the model cannot read."""
     problems = []
     for row in rows:

@@ -31,6 +31,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
+from paretone.observer import Check
 from paretone.reading import readable
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
@@ -301,7 +302,7 @@ def flow_speaker(
     chosen: Model,
     guidance: Values,
     keep: Callable[[Any, Any, np.ndarray], Arrays],
-    check: Callable[[], None],
+    check: Check,
 ) -> Speaker:
     """Flow model under ``guidance``. ``keep`` receives prompt, passage and the model's state of both, (frames, bands)
     float32; ``check`` may raise to cancel."""

@@ -16,7 +16,7 @@ A published evaluation set can take the place of the rows that are held out
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import TextIO
 
 from paretone.errors import TrainingError
 from paretone.front_end.phones import TimedPhone
+from paretone.observer import Check
 from paretone.reading import is_regular, legible, require_regular, shown
 from paretone.wording import listed
 
@@ -55,9 +56,7 @@ class ManifestRow:
     held_out: bool = False
 
 
-def read_manifest(
-    path: Path, check: Callable[[], None] = lambda: None, kept_back: bool = True
-) -> tuple[ManifestRow, ...]:
+def read_manifest(path: Path, check: Check = lambda: None, kept_back: bool = True) -> tuple[ManifestRow, ...]:
     """Rows of a manifest; every recording exists and is long enough.
 
     ``check`` is called per row and may raise to cancel; ``kept_back``: hold rows out if the manifest does not. Raises

@@ -22,6 +22,7 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import FAILED, JUDGED, error_rate, estimate, metric, tail
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.models.base import Voice
+from paretone.observer import Check
 
 if TYPE_CHECKING:
     from paretone.measure.evaluation.naturalness import NaturalnessJudge
@@ -45,7 +46,7 @@ def _loaded(name: str) -> object:
 
 
 def heard_figures(
-    samples: np.ndarray, rate: int, reference: np.ndarray | None, check: Callable[[], None]
+    samples: np.ndarray, rate: int, reference: np.ndarray | None, check: Check
 ) -> tuple[dict[str, float], str]:
     """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
     (256,), by their names in :mod:`paretone.measure.metrics`, without those of missing judges. With the reason why
@@ -67,9 +68,7 @@ JUDGED_FIGURES = ("naturalness", "voice_similarity", "pitch_range")
 """Possible judged figures of a single take, by their names in :mod:`paretone.measure.metrics`."""
 
 
-def judged_figures(
-    samples: np.ndarray, rate: int, prompt: str = "", check: Callable[[], None] = lambda: None
-) -> dict[str, float]:
+def judged_figures(samples: np.ndarray, rate: int, prompt: str = "", check: Check = lambda: None) -> dict[str, float]:
     """Naturalness, similarity to the recording ``prompt`` and pitch range of mono ``samples`` (n,) at ``rate`` Hz, by
     their names in :mod:`paretone.measure.metrics`; unmeasurable figures and those of missing judges are left out.
     ``check`` is called every third of a second and may raise to cancel."""
@@ -171,7 +170,7 @@ class FileJudges:
             one = None if lacks else self._ready(kind.name, partial(kind.ready, self._texts, device))
             self._further += [(kind, one)] if one is not None else []
 
-    def judge(self, path: Path, text: str = "", check: Callable[[], None] = lambda: None) -> Judgement:
+    def judge(self, path: Path, text: str = "", check: Check = lambda: None) -> Judgement:
         """Judge the file at ``path``, which says ``text``. ``check`` is called repeatedly and may raise to cancel."""
         try:
             recording = read_recording(path, LONGEST_SECONDS)
@@ -180,7 +179,7 @@ class FileJudges:
         return self.judge_recording(path, recording, text, check)
 
     def judge_recording(
-        self, path: Path, recording: Recording, text: str = "", check: Callable[[], None] = lambda: None
+        self, path: Path, recording: Recording, text: str = "", check: Check = lambda: None
     ) -> Judgement:
         """As :meth:`judge`; ``path``: its name in sentences."""
         samples, rate = recording.samples, recording.sample_rate
@@ -241,7 +240,7 @@ def judge_files(
     further: Sequence[str] = (),
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
-    check: Callable[[], None] = lambda: None,
+    check: Check = lambda: None,
 ) -> Judgements:
     """Judge the files at ``paths``, which say ``texts``: one per file, one for all, or none.
 

@@ -11,7 +11,7 @@ over time. Longer recordings are judged in windows at most one second apart, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from paretone.errors import CheckpointError
 from paretone.measure.evaluation.judges import Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
+from paretone.observer import Check
 
 NAME = "naturalness"
 PACKAGE, FILE = "distillmos", "weights/distill_mos_v7.pt"
@@ -165,7 +166,7 @@ class NaturalnessJudge:
         self._network, self._device = network.eval(), device
 
     @torch.inference_mode()
-    def score(self, samples: np.ndarray, check: Callable[[], None] = lambda: None) -> float:
+    def score(self, samples: np.ndarray, check: Check = lambda: None) -> float:
         """Naturalness of a recording (n,) at 16 kHz, untrimmed. ``check``, before each window, may raise to cancel."""
         scores = []
         for window in windows(samples):
@@ -173,7 +174,7 @@ class NaturalnessJudge:
             scores.append(float(self._network(torch.from_numpy(window)[None].to(self._device))[0]))
         return float(np.mean(scores))
 
-    def naturalness(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> float:
+    def naturalness(self, samples: np.ndarray, rate: int, check: Check = lambda: None) -> float:
         """Naturalness, 1 to 5, of the speech in mono ``samples`` (n,) at ``rate`` Hz. Raises :class:`AudioError`."""
         return self.score(speech_in(samples, rate), check)
 

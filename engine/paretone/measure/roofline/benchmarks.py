@@ -20,8 +20,7 @@ from paretone.measure.timing import stopwatch
 from paretone.models.kernels import products
 from paretone.models.kernels.precision import DTYPES, Int8Linear, offered
 from paretone.models.kernels.products import PackedProduct
-
-Check = Callable[[], None]
+from paretone.observer import Check
 
 SIZES = {"cpu": (512, 1024, 1536), "cuda": (4096, 8192), "mps": (2048, 4096)}
 """Sizes of the square matrix products."""

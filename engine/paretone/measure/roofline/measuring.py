@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +24,7 @@ from paretone.models.families.evaluations import FlowInternals
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageInternals, LanguageSpeech
 from paretone.models.families.masked import MaskedInternals, MaskedSpeech
-from paretone.observer import Observer, Passing
+from paretone.observer import Check, Observer, Passing
 from paretone.setting.plan import Launching
 from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import resolve
@@ -124,7 +123,7 @@ def measure_roofline(
     return report if stated is None else on_paper(report, stated)
 
 
-def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> _Parts:
+def _taken_apart(model: SpeechModel, script: Any, check: Check) -> _Parts:
     more: tuple[str, ...] = ()
     works: FlowInternals | LanguageInternals | MaskedInternals
     if isinstance(model, FlowSpeech):

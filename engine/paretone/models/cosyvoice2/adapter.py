@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from paretone.models.families.passages import Decoded, Passages, TokenDecoder, T
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import with_flow_weights
 from paretone.models.loading import LoadRequest
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import Run
@@ -177,7 +177,7 @@ class CosySpeech(LanguageSpeech):
         self._tokens: LastUsed[tuple[int, ...]] = LastUsed(MOST_READ)
         """Speech tokens of the first passages of scripts, for preparations of the flow."""
 
-    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+    def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         info = super().look_for_weights(check)
         self.info = with_flow_weights(info, self._flow_path, self._flow_base, check)
         return self.info
@@ -193,7 +193,7 @@ class CosySpeech(LanguageSpeech):
         return super()._network(plan, voice, observer)
 
     def readings(
-        self, script: Any, check: Callable[[], None] = lambda: None
+        self, script: Any, check: Check = lambda: None
     ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
         """Run the flow on each passage without vocoding: yield the voice, the speech tokens, and their mel frames (1,
         bands, n). Speech that did not end by itself is skipped. Raises :class:`PlainError`."""
@@ -203,7 +203,7 @@ class CosySpeech(LanguageSpeech):
             if tokens and ended:
                 yield prompt, tokens, MelStream(self._mel, prompt, check=check).whole(tokens)
 
-    def _decoded(self, script: Any, passage: Any, check: Callable[[], None]) -> tuple[tuple[int, ...], bool]:
+    def _decoded(self, script: Any, passage: Any, check: Check) -> tuple[tuple[int, ...], bool]:
         """Speech tokens of a passage, and whether it ended by itself."""
         cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
         return tuple(token for cycle in cycles for token in cycle.tokens), bool(cycles) and cycles[-1].stopped
@@ -215,7 +215,7 @@ class CosySpeech(LanguageSpeech):
     def operations(self, script: Any) -> OperationCounts:
         return self._mel.operations(self._mel_script(script))
 
-    def last_state(self, script: Any, check: Callable[[], None] = lambda: None) -> np.ndarray:
+    def last_state(self, script: Any, check: Check = lambda: None) -> np.ndarray:
         return self._mel.last_state(self._mel_script(script, check), check)
 
     def calibration_target(self, script: Any) -> CalibrationTarget:
@@ -224,7 +224,7 @@ class CosySpeech(LanguageSpeech):
     def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
         return self._mel.capture_attention(self._mel_script(script, observer.check), layer, step, observer)
 
-    def internals(self, script: Any, check: Callable[[], None] = lambda: None) -> LanguageInternals:
+    def internals(self, script: Any, check: Check = lambda: None) -> LanguageInternals:
         works = super().internals(script, check)
 
         def flow(tokens: Sequence[int]) -> FlowInternals:
@@ -249,7 +249,7 @@ class CosySpeech(LanguageSpeech):
         return self._mel_script(self.script(text, voice, replace(whole, flow=plan), observer), observer.check)
 
     @torch.inference_mode()
-    def _mel_script(self, script: Any, check: Callable[[], None] = lambda: None) -> FlowScript:
+    def _mel_script(self, script: Any, check: Check = lambda: None) -> FlowScript:
         """The first passage as one for the flow, whose tokens are decoded once."""
         passage, plan = script.passages[0], script.plan
         key = passage, script.prompt.ids, script.voice, replace(plan, flow=None, notes=()), script.seed
@@ -285,7 +285,7 @@ class CosySpeech(LanguageSpeech):
         self._prompts(Path(voice.audio), observer.check)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[CosyPrompt, Passages[TokenPassage]]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])

@@ -36,6 +36,7 @@ from paretone.models.files.byte_pairs import MERGES, VOCABULARY
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights, read_weights, shapes_of
 from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.causal import CausalConfig
+from paretone.observer import Check
 
 VOCODER = "hift.pt"
 BLANK = "CosyVoice-BlankEN"
@@ -88,7 +89,7 @@ class OfficialFolder:
 
     root: Path
     device: torch.device | str = "cpu"
-    check: Callable[[], None] = lambda: None
+    check: Check = lambda: None
     edition: Edition = COSYVOICE2
     language_weights: str = LANGUAGE_MODEL
     """File of the language model."""

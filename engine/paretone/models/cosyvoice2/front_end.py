@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +42,7 @@ from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normal
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
 from paretone.models.families.passages import Passages, TokenPassage
 from paretone.models.families.voices import transcript_notes
+from paretone.observer import Check
 from paretone.paths import data_folder
 from paretone.wording import beyond
 
@@ -81,7 +81,7 @@ class VoicePrompts:
         self._folder = folder or data_folder() / "cache" / "cosyvoice2"
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
-    def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
+    def __call__(self, audio: Path, check: Check = lambda: None) -> VoicePrompt:
         """Prepare the recording ``audio``; ``check`` may raise to cancel. Raises :class:`AudioError`, and
         :class:`CheckpointError` if a model is unusable."""
         recording = read_recording(audio)
@@ -96,7 +96,7 @@ class VoicePrompts:
         key = digest.hexdigest()
         return self._ready.of(key, lambda: self._prepared(recording, *self._heard(key, recording, check)))
 
-    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> tuple[Tensor, Tensor]:
+    def _heard(self, key: str, recording: Recording, check: Check) -> tuple[Tensor, Tensor]:
         """Speech tokens (n,) int64 and speaker (192,) float32 of a recording, by the slow models."""
         path = self._folder / f"{key}.safetensors"
         found = _read(path)

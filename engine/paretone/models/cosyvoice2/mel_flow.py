@@ -29,7 +29,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.kernels.graphs import GraphCache
 from paretone.models.kernels.products import packed
 from paretone.models.networks.incremental import Memory
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.flow import euler_steps
 from paretone.sampling.guidance import ALL, is_guided
 from paretone.sampling.operations import OperationCounts
@@ -156,7 +156,7 @@ class MelStream:
         prompt: AcousticPrompt,
         at_once: bool = False,
         script: FlowScript | None = None,
-        check: Callable[[], None] = lambda: None,
+        check: Check = lambda: None,
     ) -> None:
         """``script`` from :meth:`PlannedMel.planned`, by default that of the flow's own options; ``check`` is called
         after every step, and may raise to cancel. Raises :class:`paretone.errors.AudioError` for a prompt whose parts

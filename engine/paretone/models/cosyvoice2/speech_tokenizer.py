@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from paretone.errors import CheckpointError
 from paretone.extras import needing
 from paretone.models.cosyvoice2.config import INSTALL
 from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.observer import Check
 from paretone.reading import readable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RecordingEncoder:
         self.tokenizer_path, self.speaker_path = folder / tokenizer, folder / SPEAKER
         self._tokenizer, self._speaker = OnnxModel(self.tokenizer_path), OnnxModel(self.speaker_path)
 
-    def fingerprints(self, check: Callable[[], None] = lambda: None) -> tuple[str, str]:
+    def fingerprints(self, check: Check = lambda: None) -> tuple[str, str]:
         """SHA-256 of both files; ``check`` may raise to cancel."""
         return fingerprint(self.tokenizer_path, check), fingerprint(self.speaker_path, check)
 

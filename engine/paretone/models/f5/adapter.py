@@ -29,6 +29,7 @@ from paretone.models.files.trained_weights import trained_guidance
 from paretone.models.kernels.precision import offered, upstream
 from paretone.models.loading import LoadRequest, Vocoder
 from paretone.models.networks.vocos import Vocos
+from paretone.observer import Check
 from paretone.sampling.flow import Run, euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.operations import OperationCounts
@@ -61,7 +62,7 @@ class F5Speech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
         return prompt, self._front_end.passages(text, prompt, HowToRead.of(options, seed))

@@ -8,7 +8,7 @@ therefore comes from the caller, from a ``model.yaml`` next to the weights, or f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from paretone.models.files.checkpoints import (
 from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
 from paretone.models.files.trained_weights import COUNTERS
 from paretone.models.networks.shapes import without_weights
+from paretone.observer import Check
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed
 
@@ -135,7 +136,7 @@ def _age(path: Path) -> tuple:
     return path.stem != _LAST, -int(number[-1][:18]) if number else 0, -path.stat().st_mtime, path.name
 
 
-def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
+def read_f5_checkpoint(place: Path, variant: str = "", check: Check = lambda: None) -> F5Checkpoint:
     """Read a checkpoint file or folder.
 
     ``variant`` names one of :data:`VARIANTS` and overrides the folder's description. ``check`` may raise to cancel.

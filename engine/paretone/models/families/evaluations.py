@@ -15,6 +15,7 @@ from paretone.models.base import Script, Voice
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler
 from paretone.models.families.together import Ask
 from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.observer import Status
 from paretone.sampling.calibration_target import diagonal_similarity
 from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Whole, sampling_grid
 from paretone.sampling.operations import OperationCounts
@@ -144,7 +145,7 @@ class Stage:
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
     sample: Callable[[str, Evaluator], Tensor]
     """Samples the first passage of a text under the plan with this evaluator, and returns the last state."""
-    status: Callable[[str], None] = lambda text: None
+    status: Status = lambda text: None
 
     @property
     def layered(self) -> DiffusionTransformer:

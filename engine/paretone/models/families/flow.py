@@ -49,7 +49,7 @@ from paretone.models.kernels.compiled import COMPILING, compiled_backbone, notes
 from paretone.models.kernels.graphs import GraphCache, GraphedEvaluator
 from paretone.models.kernels.precision import in_precision
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.observer import SILENT, Observer, StepReport
+from paretone.observer import SILENT, Check, Observer, Status, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import Evaluated, Evaluator, Run, Velocity, Whole, integrate
@@ -77,7 +77,7 @@ class Backbones:
         self._others: LastUsed[Evaluated] = LastUsed(3)
         """By fingerprint of the weights, precision and compile mode."""
 
-    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
+    def of(self, plan: FlowPlan, status: Status = lambda text: None) -> Any:
         """The backbone, a module of the model's own type, with the weights and precision of a plan."""
         weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
         if weights is None and precision == "float32" and mode is None:
@@ -248,11 +248,11 @@ class PlannedFlow(ABC):
         return lambda: self._drawn(script, script.passages[0], lambda: None)
 
     @torch.inference_mode()
-    def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
+    def last_state(self, script: FlowScript, check: Check = lambda: None) -> np.ndarray:
         return self._drawn(script, script.passages[0], check)[0, script.prompt.frames :].float().cpu().numpy()
 
     def _drawn(
-        self, script: FlowScript, passage: FramedPassage, check: Callable[[], None], evaluator: Evaluator | None = None
+        self, script: FlowScript, passage: FramedPassage, check: Check, evaluator: Evaluator | None = None
     ) -> Tensor:
         return self.sampled(script, passage, lambda step, state: check(), evaluator)[0]
 
@@ -314,11 +314,7 @@ class PlannedFlow(ABC):
 
     @torch.inference_mode()
     def taken_apart(
-        self,
-        script: FlowScript,
-        decode: Callable[[Tensor], Decoded],
-        seconds: float,
-        check: Callable[[], None] = lambda: None,
+        self, script: FlowScript, decode: Callable[[Tensor], Decoded], seconds: float, check: Check = lambda: None
     ) -> FlowInternals:
         """The first passage, of ``seconds`` of audio, for profiling; ``decode`` makes audio of its last state."""
         passage, options = script.passages[0], script.options
@@ -409,7 +405,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     def warm_up(self) -> None:
         self._warm_up(self._backbone)
 
-    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+    def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
         self.info = with_flow_weights(self.info, Path(self.info.checkpoint), self.info.fingerprint, check)
         return self.info
@@ -475,15 +471,13 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         return replace(trace, computed=tuple(one.shares for one in spoken))
 
-    def readings(
-        self, script: FlowScript, check: Callable[[], None] = lambda: None
-    ) -> Iterator[tuple[Any, Any, Tensor]]:
+    def readings(self, script: FlowScript, check: Check = lambda: None) -> Iterator[tuple[Any, Any, Tensor]]:
         """Sample every passage without decoding: yield the family's own prompt and passage, and the last state (1,
         frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
         for passage in script.passages:
             yield script.prompt, passage, self._drawn(script, passage, check)
 
-    def internals(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> FlowInternals:
+    def internals(self, script: FlowScript, check: Check = lambda: None) -> FlowInternals:
         """The first passage, for profiling by component. Raises :class:`PlainError`."""
         passage, prompt = script.passages[0], script.prompt
 

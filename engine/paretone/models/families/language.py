@@ -49,7 +49,7 @@ from paretone.models.families.passages import (
 from paretone.models.families.speech import Account, Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import find_language_weights, places_of
-from paretone.observer import SILENT, Observer, StepReport
+from paretone.observer import SILENT, Check, Observer, Status, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
@@ -234,14 +234,14 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def own(self) -> LanguageNetwork:
         return self._networks.own
 
-    def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+    def networks(self, plan: LanguagePlan, status: Status = lambda text: None) -> Networks:
         """Networks of ``plan``, read and warmed up. Raises :class:`PlainError`."""
         return self._networks.of(plan, status)
 
     def warm_up(self) -> None:
         self._warm_up(self.own)
 
-    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+    def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """Find new drafts, students and layer measurements; ``check`` may raise to cancel."""
         found = find_language_weights(places_of(self.info), self.info.fingerprint, check)
         self.info = replace(self.info, **vars(found))
@@ -255,7 +255,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- For other programs ------------------------------------------------------------------------------------------
     @torch.inference_mode()
     def official_prompts(
-        self, text: str, voice: Voice, plan: LanguagePlan, check: Callable[[], None] = lambda: None
+        self, text: str, voice: Voice, plan: LanguagePlan, check: Check = lambda: None
     ) -> tuple[OfficialPrompt, ...]:
         """The prompt of each passage of ``text`` in ``voice``. Raises :class:`PlainError`."""
         prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
@@ -272,12 +272,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def heard(
-        self,
-        tokens: Sequence[int],
-        text: str,
-        voice: Voice,
-        plan: LanguagePlan,
-        check: Callable[[], None] = lambda: None,
+        self, tokens: Sequence[int], text: str, voice: Voice, plan: LanguagePlan, check: Check = lambda: None
     ) -> np.ndarray:
         """Audio (n,) of speech ``tokens``, from 0, that say ``text`` in ``voice``. Raises :class:`PlainError`."""
         strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
@@ -310,15 +305,13 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         notes = (*self._graphs.notes(), *self._remarks(script, spoken))
         return measured, notes if streaming is None else (*notes, streaming.sentence)
 
-    def decodings(
-        self, script: _Script, check: Callable[[], None] = lambda: None
-    ) -> Iterator[tuple[Request, Decoding]]:
+    def decodings(self, script: _Script, check: Check = lambda: None) -> Iterator[tuple[Request, Decoding]]:
         """The backbone's work alone, passage by passage: the request, and the decoding loop before its first cycle."""
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
-    def internals(self, script: _Script, check: Callable[[], None] = lambda: None) -> LanguageInternals:
+    def internals(self, script: _Script, check: Check = lambda: None) -> LanguageInternals:
         """The first passage, for profiling by component. Raises :class:`PlainError`."""
         passage = script.passages[0]
         requests = self._requests(script, passage)
@@ -431,11 +424,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
 
     def _decoding(
-        self,
-        script: _Script,
-        passage: LanguagePassage,
-        requests: tuple[Request, Request | None],
-        check: Callable[[], None],
+        self, script: _Script, passage: LanguagePassage, requests: tuple[Request, Request | None], check: Check
     ) -> Decoding:
         networks, plan, request = script.network, script.plan, requests[0]
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)

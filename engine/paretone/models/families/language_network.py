@@ -29,7 +29,8 @@ from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.kernels.scripted_causal import Draft, Head, draft_of, drafts_of, scores_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
-from paretone.sampling.autoregressive import Check, Request
+from paretone.observer import Check, Status
+from paretone.sampling.autoregressive import Request
 from paretone.sampling.cache import KeyValueCache, Limits, Prefixes
 from paretone.sampling.tokens import TokenSampler, Truncation
 from paretone.sampling.verification import Rule
@@ -417,7 +418,7 @@ class DraftTensors:
         layers: str,
         head: str,
         spoken: Callable[[Tensor], Tensor] = lambda head: head,
-        check: Callable[[], None] = lambda: None,
+        check: Check = lambda: None,
     ) -> DraftTensors:
         """Tensors in the file of a draft, whose names are ``layers`` + ``N.…`` and ``head``; ``spoken`` selects the
         head's rows, ``check`` may raise to cancel. Raises :class:`CheckpointError`."""
@@ -463,7 +464,7 @@ class LanguageNetworks:
     def __len__(self) -> int:
         return 1 + len(self._others)
 
-    def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+    def of(self, plan: LanguagePlan, status: Status = lambda text: None) -> Networks:
         """Networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
         target, retained = self.own, plan.layers
         if plan.weights is not None:
@@ -477,7 +478,7 @@ class LanguageNetworks:
         draft = None if plan.draft is None else self._changed(self._read(plan.draft, status), plan, status)
         return Networks(target, draft)
 
-    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
+    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Status) -> LanguageNetwork:
         """``network`` with other products and with drafts within its frames, if planned."""
         products, drafts = plan.products, plan.drafts_in_frames
         if products is None and drafts is None:
@@ -492,9 +493,7 @@ class LanguageNetworks:
 
         return self._warm(self._with_products, (network.tokens, products, drafts), change)
 
-    def _read(
-        self, weights: DraftWeights | FeatureDraftWeights | StudentWeights, status: Callable[[str], None]
-    ) -> LanguageNetwork:
+    def _read(self, weights: DraftWeights | FeatureDraftWeights | StudentWeights, status: Status) -> LanguageNetwork:
         def read() -> LanguageNetwork:
             if isinstance(weights, StudentWeights):
                 status(f"Reading the student with {weights.depth} layers …")

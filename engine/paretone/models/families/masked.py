@@ -36,7 +36,7 @@ from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_o
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.kernels.graphs import with_graphs
 from paretone.models.networks.masked_network import MaskedNetwork
-from paretone.observer import SILENT, Observer, StepReport
+from paretone.observer import SILENT, Check, Observer, Status, StepReport
 from paretone.sampling.demasking import Canvas, CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block, block_bounds, commit_counts
 from paretone.setting.knobs import Values
@@ -71,7 +71,7 @@ class MaskedNetworks:
         finally:
             self.own = own
 
-    def of(self, precision: str, status: Callable[[str], None] = lambda text: None) -> FusedMasked:
+    def of(self, precision: str, status: Status = lambda text: None) -> FusedMasked:
         if precision == self._precision:
             return self.own
 
@@ -206,7 +206,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
-    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
+    def _prompt(self, voice: Voice, options: Values, check: Check) -> Any:
         """Prepare a voice. ``check`` is called during long work and may raise to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
@@ -244,7 +244,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def warm_up(self) -> None:
         self._warm_up(self.networks.own)
 
-    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+    def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """No further weights exist."""
         return self.info
 
@@ -278,13 +278,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @torch.inference_mode()
     def decode_partial(
-        self,
-        passage: DemaskedPassage,
-        step: int,
-        voice: Voice,
-        plan: MaskedPlan,
-        check: Callable[[], None],
-        codebooks: int = 0,
+        self, passage: DemaskedPassage, step: int, voice: Voice, plan: MaskedPlan, check: Check, codebooks: int = 0
     ) -> np.ndarray:
         """The audio (n,) of a passage as it was after ``step``, counted from 0, without a take's levelling or trimming.
         ``codebooks``: decode only this number of first codebooks; 0: all. Masked codes add nothing: a frame whose first
@@ -302,7 +296,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return self._decoder(prompt, plan.options).whole(codes).samples
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Prompt, Passages]:
         prompt = self._prompt(voice, options, check)
         check()
@@ -314,9 +308,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def shared(self, script: MaskedScript, ask: Ask) -> MaskedScript:
         return replace(script, network=script.network.shared(ask))
 
-    def _launched(
-        self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
-    ) -> FusedMasked:
+    def _launched(self, network: FusedMasked, plan: MaskedPlan, status: Status = lambda text: None) -> FusedMasked:
         """``network`` with its passes recorded or compiled, if planned; compiled ones are warmed up."""
         graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:

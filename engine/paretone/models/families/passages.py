@@ -13,6 +13,7 @@ from torch import Tensor
 
 from paretone.errors import PlainError
 from paretone.models.families.pacing import Pace
+from paretone.observer import Check
 from paretone.sampling.flow import Follow
 from paretone.setting.take import Measurements, Trace
 
@@ -166,7 +167,7 @@ class TokenDecoder(StreamDecoder[Sequence[int]]):
     """Seconds of the vocoder so far, of decoders with flow and vocoder."""
     patience: int = 1
     """Factor by which later groups of tokens that are decoded at once may be longer, to save time."""
-    check: Callable[[], None] = staticmethod(lambda: None)
+    check: Check = staticmethod(lambda: None)
     """Called within long work; may raise to cancel."""
     saved: frozenset[str] = frozenset()
     """Parts of the plan that saved operations so far; see :class:`paretone.setting.plan.Idle`."""

@@ -20,7 +20,7 @@ from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.families.together import Ask
 from paretone.models.kernels.graphs import GraphCache
-from paretone.observer import SILENT, Observer, stoppable
+from paretone.observer import SILENT, Check, Observer, stoppable
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part, Plan
 from paretone.setting.take import Measurements, Trace
@@ -133,7 +133,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     # Prompts and passages have the model's own types (:class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Any, Passages]:
         """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
         cancel. Random properties, such as pace, are drawn from ``seed``, or the mean. Raises :class:`PlainError`."""

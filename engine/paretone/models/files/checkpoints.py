@@ -31,6 +31,7 @@ from paretone.models.files.bundled import PackedFile, original, unpacking, with_
 from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
+from paretone.observer import Check
 from paretone.reading import first_line, named_first, read_bytes, read_json, readable, require_regular, shortened, shown
 from paretone.wording import counted, grouped, listed
 
@@ -52,9 +53,7 @@ _KINDS = (
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
-def read_weights(
-    path: Path, check: Callable[[], None] = lambda: None, numbers: Collection[str] = ()
-) -> dict[str, Tensor]:
+def read_weights(path: Path, check: Check = lambda: None, numbers: Collection[str] = ()) -> dict[str, Tensor]:
     """Tensors of a weight file by name, on the CPU, without ``numbers`` and wrappers that a training adds. Raises
     :class:`CheckpointError` if the file is missing, damaged, not a checkpoint, contains code, or nests them."""
     whole = unwrapped(read_checkpoint(path, check), str(path))
@@ -88,7 +87,7 @@ _HOLDERS = "ema_model_state_dict", "model_state_dict", "state_dict", "model", "m
 _WRAPPERS = "_orig_mod", "module"
 
 
-def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+def read_float_weights(path: Path, check: Check = lambda: None) -> dict[str, Tensor]:
     """:func:`read_weights` in float32; integers are unchanged."""
     return in_float32(read_weights(path, check))
 
@@ -121,7 +120,7 @@ def sound_tensors(content: Mapping[Any, Tensor], where: str) -> dict[str, Tensor
     return dict(content)
 
 
-def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
+def read_checkpoint(path: Path, check: Check = lambda: None) -> dict:
     """The content of a checkpoint: ``.safetensors``, or a file of ``torch.save`` with data only. ``check`` is called
     between tensors if the format allows, and may raise to cancel. Raises :class:`CheckpointError`."""
     _require_file(path)
@@ -200,7 +199,7 @@ def _require_file(path: Path) -> None:
         raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
 
 
-def _tensors(file: Any, check: Callable[[], None]) -> dict[str, Tensor]:
+def _tensors(file: Any, check: Check) -> dict[str, Tensor]:
     weights = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
         check()
@@ -379,7 +378,7 @@ def pretrained(load: Callable[..., Any], folder: Path, where: str) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
+def fingerprint(path: Path, check: Check = lambda: None) -> str:
     """Identity of the weights in a file: its SHA-256, 64 hexadecimal digits; for a bundled packed file, that of the
     original (:func:`paretone.models.files.bundled.original`). Cached by path, size and modification time. ``check`` is
     called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`."""
@@ -483,13 +482,13 @@ class Shards:
     def where(self) -> str:
         return str(self.paths[0] if len(self.paths) == 1 else self.folder)
 
-    def fingerprint(self, check: Callable[[], None] = lambda: None) -> str:
+    def fingerprint(self, check: Check = lambda: None) -> str:
         """SHA-256 of the file; of several, that of their digests in order."""
         digests = [fingerprint(path, check) for path in self.paths]
         return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
     def read(
-        self, wanted: Callable[[str], bool] = lambda name: True, check: Callable[[], None] = lambda: None
+        self, wanted: Callable[[str], bool] = lambda name: True, check: Check = lambda: None
     ) -> tuple[dict[str, Tensor], list[str]]:
         """The ``wanted`` weights, on the CPU, and the names of all others, which are not read. ``check`` is called
         between weights and may raise to cancel. Raises :class:`CheckpointError` for damaged files, and for weights that

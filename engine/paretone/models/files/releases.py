@@ -22,6 +22,7 @@ from types import ModuleType
 from paretone.errors import PlainError
 from paretone.extras import how_to_add, needing
 from paretone.files import explained, flows, reason, target
+from paretone.observer import Check
 from paretone.reading import first_line, parsed_json
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
@@ -154,7 +155,7 @@ def download(
     folder: Path,
     licence: str,
     progress: Callable[[int, int, str], None],
-    check: Callable[[], None],
+    check: Check,
     endpoint: str | None = None,
 ) -> tuple[Path, ...]:
     """Download missing files of ``release`` into ``folder`` (and its vocoder next to it); return all of its files.
@@ -185,16 +186,14 @@ def download(
     return tuple(one.destination for one in transfers)
 
 
-def extent(release: Release, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
+def extent(release: Release, folder: Path, check: Check, endpoint: str | None = None) -> Extent:
     """Size of ``release``, and of the part missing in ``folder``. Asks the server, but downloads nothing. Raises
     :class:`PlainError` if the package is missing or the server cannot be asked."""
     transfers = _transfers(_hub(), release, folder, check, endpoint)
     return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
 
 
-def _transfers(
-    hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
-) -> list[_Transfer]:
+def _transfers(hub: ModuleType, release: Release, folder: Path, check: Check, endpoint: str | None) -> list[_Transfer]:
     found: list[_Transfer] = []
     files = list(release.files)
     while files:
@@ -299,7 +298,7 @@ def _require_space(transfers: Iterable[_Transfer]) -> None:
             )
 
 
-def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> Iterator[int]:
+def _fetch(hub: ModuleType, transfer: _Transfer, check: Check) -> Iterator[int]:
     """Complete one file; yield changes of its size in bytes."""
     if transfer.complete:
         return
@@ -331,7 +330,7 @@ def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> I
         raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 
 
-def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Callable[[], None]) -> Iterator[int]:
+def _receive(hub: ModuleType, transfer: _Transfer, offset: int, check: Check) -> Iterator[int]:
     """Request the rest from ``offset``; yield changes of the size in bytes as they are written. Raises
     :func:`_network_errors`, and :class:`PlainError` if the file cannot be written."""
     headers = {"Accept-Encoding": "identity"}
@@ -368,7 +367,7 @@ class _StatusError(ConnectionError):
         super().__init__(f"status {status}")
 
 
-def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:
+def _is_sound(transfer: _Transfer, check: Check) -> bool:
     """Whether the data match the declared SHA-256, or their entity tag: SHA-256, or of small files git's SHA-1."""
     wanted = transfer.file.sha256 or transfer.etag
     if re.fullmatch("[0-9a-f]{64}", wanted):

@@ -35,6 +35,7 @@ from paretone.models.base import (
 from paretone.models.files.checkpoints import fingerprint, loaded_strictly, metadata_of, read_float_weights
 from paretone.models.files.layer_importance import read_record
 from paretone.models.networks.diffusion import DiffusionTransformer, add_interval
+from paretone.observer import Check
 from paretone.paths import own_place
 from paretone.reading import parsed_json
 from paretone.setting.knobs import Values
@@ -55,9 +56,7 @@ def trained_guidance(path: Path) -> float | None:
     return weight if 0 < weight < 1 else None
 
 
-def find_weight_sets(
-    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
-) -> tuple[WeightSet, ...]:
+def find_weight_sets(folders: Iterable[Path], base: str, check: Check = lambda: None) -> tuple[WeightSet, ...]:
     """CFG-free weights in ``folders`` made from the checkpoint with the fingerprint ``base``, ordered by weight, stages
     of trainings last. ``check`` may raise to cancel."""
     found = []
@@ -129,14 +128,14 @@ def described_interval(found: Mapping[str, str], path: str, digest: str) -> Inte
 
 
 def find_interval_weights(
-    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+    folders: Iterable[Path], base: str, check: Check = lambda: None
 ) -> tuple[IntervalWeights, ...]:
     """Interval weights in ``folders`` made from the checkpoint with the fingerprint ``base``. ``check`` may cancel."""
     found = ((path, described_interval(told, str(path), "")) for path, told in _made_from(base, folders))
     return tuple(replace(one, fingerprint=fingerprint(path, check)) for path, one in found if one is not None)
 
 
-def with_flow_weights(info: ModelInfo, checkpoint: Path, base: str, check: Callable[[], None]) -> ModelInfo:
+def with_flow_weights(info: ModelInfo, checkpoint: Path, base: str, check: Check) -> ModelInfo:
     """``info`` with the weights made from the flow in the file ``checkpoint``, whose fingerprint is ``base``."""
     return replace(
         info,
@@ -193,9 +192,7 @@ class LanguageWeights:
     layer_order: tuple[int, ...] = ()
 
 
-def find_language_weights(
-    folders: Sequence[Path], base: str, check: Callable[[], None] = lambda: None
-) -> LanguageWeights:
+def find_language_weights(folders: Sequence[Path], base: str, check: Check = lambda: None) -> LanguageWeights:
     """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
     ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
     readers = {("draft", DRAFTS): _draft, (FEATURE_DRAFT, DRAFTS): _feature_draft, ("student", STUDENTS): _student}
@@ -217,13 +214,13 @@ def find_language_weights(
     return LanguageWeights(drafts, feature_drafts, students, tuple(foreign), order)
 
 
-def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
+def read_draft(path: Path, base: str, check: Check = lambda: None) -> DraftWeights:
     """Description of the draft in the file ``path``. Raises :class:`CheckpointError` unless it is a draft of the
     checkpoint with the fingerprint ``base``."""
     return _read(path, base, "draft", _draft, check)
 
 
-def read_feature_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> FeatureDraftWeights:
+def read_feature_draft(path: Path, base: str, check: Check = lambda: None) -> FeatureDraftWeights:
     """As :func:`read_draft`, of a draft that reads hidden states."""
     return _read(path, base, FEATURE_DRAFT, _feature_draft, check)
 
@@ -231,9 +228,7 @@ def read_feature_draft(path: Path, base: str, check: Callable[[], None] = lambda
 Described = TypeVar("Described")
 
 
-def _read(
-    path: Path, base: str, kind: str, described: Callable[..., Described | None], check: Callable[[], None]
-) -> Described:
+def _read(path: Path, base: str, kind: str, described: Callable[..., Described | None], check: Check) -> Described:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
     metadata = metadata_of(path)
@@ -256,19 +251,19 @@ def places_of(info: ModelInfo) -> tuple[Path, ...]:
     return places(info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
 
 
-def _draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> DraftWeights | None:
+def _draft(path: Path, metadata: Mapping[str, str], check: Check) -> DraftWeights | None:
     retained, trained = (_layers(metadata.get(name, "")) for name in ("retained", "trained"))
     if not retained or trained is None:
         return None
     return DraftWeights(str(path), fingerprint(path, check), retained, trained, metadata.get("head") == "true")
 
 
-def _feature_draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> FeatureDraftWeights | None:
+def _feature_draft(path: Path, metadata: Mapping[str, str], check: Check) -> FeatureDraftWeights | None:
     reads = _layers(metadata.get("reads", ""))
     return None if reads is None else FeatureDraftWeights(str(path), fingerprint(path, check), reads)
 
 
-def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> StudentWeights | None:
+def _student(path: Path, metadata: Mapping[str, str], check: Check) -> StudentWeights | None:
     retained = _layers(metadata.get("retained", ""))
     if not retained:
         return None

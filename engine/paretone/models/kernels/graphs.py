@@ -28,6 +28,7 @@ from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
 from paretone.models.networks.causal import NOTHING, CausalConfig, Probe
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
+from paretone.observer import Status
 from paretone.sampling.cache import KeyValueCache
 from paretone.sampling.demasking import Guide
 from paretone.sampling.operations import OperationCounts
@@ -85,7 +86,7 @@ class GraphCache(Generic[Entry]):
         self.most = 1
         self.room: int | None = None
         """Maximum bytes of all recordings; ``None``: no limit."""
-        self.status: Callable[[str], None] = lambda text: None
+        self.status: Status = lambda text: None
         self._memory = memory or CudaMemory()
         self._kept: OrderedDict[Hashable, tuple[Entry, int]] = OrderedDict()
         """With their bytes."""

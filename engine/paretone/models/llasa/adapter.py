@@ -6,8 +6,6 @@ continues the reference again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from paretone import device as devices
@@ -23,7 +21,7 @@ from paretone.models.llasa.tokenizer import rendered
 from paretone.models.llasa.voices import LlasaPrompt, VoiceEncoder, VoiceReader
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE, Window, WindowedDecoder, XCodec2Decoder
 from paretone.models.loading import LoadRequest
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Check, Observer
 from paretone.paths import data_folder
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import Nucleus, TokenSampler
@@ -61,7 +59,7 @@ class LlasaSpeech(LanguageSpeech):
         self._voices(voice, observer.check, observer.status)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[LlasaPrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         speaker = str(options["speaker"])

@@ -8,7 +8,7 @@ exact, and saves a fifth of the 1B model's reading per token.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from paretone.models.llasa.tokenizer import LlasaTokenizer
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
+from paretone.observer import Check
 from paretone.reading import named_first
 
 CONFIG = "config.json"
@@ -72,7 +73,7 @@ class LlasaFolder:
             )
         return cls(Shards.find(folder), tokenizer, config, rows, tied, dtype, device)
 
-    def plain(self, check: Callable[[], None] = lambda: None) -> LanguageNetwork:
+    def plain(self, check: Check = lambda: None) -> LanguageNetwork:
         """The network as trained, on the device; ``check`` may raise to cancel."""
         weights, _ = self.shards.read(check=check)
         return self._network(weights, self.config, self.tied, self.shards.where, check)
@@ -86,12 +87,7 @@ class LlasaFolder:
         return DraftTensors.read(draft, LAYERS, HEAD, self._spoken)
 
     def _network(
-        self,
-        weights: Mapping[str, Tensor],
-        config: CausalConfig,
-        tied: bool,
-        where: str,
-        check: Callable[[], None] = lambda: None,
+        self, weights: Mapping[str, Tensor], config: CausalConfig, tied: bool, where: str, check: Check = lambda: None
     ) -> LanguageNetwork:
         """Network from all tensors by their official names."""
         weights = dict(weights)
@@ -166,9 +162,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
 """Patterns of converted names with original ones, applied in order."""
 
 
-def load_decoder(
-    folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
-) -> XCodec2Decoder:
+def load_decoder(folder: Path, device: torch.device | str = "cpu", check: Check = lambda: None) -> XCodec2Decoder:
     """Load the decoder in ``folder``, of either release, in float32. ``check`` is called between weights and may raise.
     Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights."""
     if not folder.is_dir():

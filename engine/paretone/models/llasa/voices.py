@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from paretone.models.families.voices import (
 from paretone.models.files.checkpoints import Shards, pretrained
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
+from paretone.observer import Check, Status
 from paretone.wording import beyond
 
 if TYPE_CHECKING:
@@ -55,10 +55,7 @@ class VoiceEncoder:
         self._loaded: Xcodec2Model | None = None
 
     def __call__(
-        self,
-        samples: np.ndarray,
-        status: Callable[[str], None] = lambda text: None,
-        check: Callable[[], None] = lambda: None,
+        self, samples: np.ndarray, status: Status = lambda text: None, check: Check = lambda: None
     ) -> tuple[int, ...]:
         """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence. ``check`` may
         raise to cancel. Raises :class:`CheckpointError` if encoder or package is missing or unsuitable."""
@@ -74,7 +71,7 @@ class VoiceEncoder:
         self._loaded = None
 
     @torch.inference_mode()
-    def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
+    def _encode(self, samples: np.ndarray, shards: Shards, check: Check) -> np.ndarray:
         model = self._loaded
         if model is None:
             model = load_encoder(shards)
@@ -129,14 +126,12 @@ class VoiceReader:
         self._encoder, self._codes = encoder, codes
         self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
 
-    def __call__(
-        self, voice: Voice, check: Callable[[], None] = lambda: None, status: Callable[[str], None] = lambda text: None
-    ) -> LlasaPrompt:
+    def __call__(self, voice: Voice, check: Check = lambda: None, status: Status = lambda text: None) -> LlasaPrompt:
         """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`, and
         :class:`CheckpointError` if the encoder is unusable."""
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
 
-    def _read(self, voice: Voice, check: Callable[[], None], status: Callable[[str], None]) -> LlasaPrompt:
+    def _read(self, voice: Voice, check: Check, status: Status) -> LlasaPrompt:
         transcript = transcript_of(voice)
         recording = read_recording(voice.audio)
         if recording.seconds > LONGEST_REFERENCE:

@@ -6,7 +6,7 @@ because the speech depends on it, but not decoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -33,6 +33,7 @@ from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
 from paretone.models.minis.megatts3_mini import MegaMiniFolder, MegaMiniFrontEnd
 from paretone.models.minis.natural_vocoder import GroupedCodec
 from paretone.models.minis.speaking import NATURAL_PHONES
+from paretone.observer import Check
 from paretone.sampling.flow import OvershootNoise, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts
@@ -69,7 +70,7 @@ WARM_UP_LATENTS = 24
 
 class FrontEnd(Protocol):
     def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         """Prepare voice and text. Of the sampler's ``options``, the speed matters here; ``check`` may raise to cancel;
         a front end of natural speech draws the pace from ``seed``. Raises :class:`paretone.errors.AudioError` and
@@ -100,7 +101,7 @@ class MegaSpeech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         return self._front_end(text, voice, options, check, seed)
 

@@ -7,7 +7,7 @@ keys and values are cached, which gives the same tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,6 +23,7 @@ from paretone.models.megatts3.phones import Timed, separated
 from paretone.models.networks.incremental import Growing
 from paretone.models.networks.layers import split_heads
 from paretone.models.networks.shapes import Modules
+from paretone.observer import Check
 from paretone.wording import beyond
 
 SAMPLE_RATE, HOP = 16000, 160
@@ -182,7 +183,7 @@ class Aligner(nn.Module):
         self.decoder = AlignerDecoder(config)
 
     @torch.inference_mode()
-    def tokens(self, mel: Tensor, longest: int = LONGEST, check: Callable[[], None] = lambda: None) -> list[int]:
+    def tokens(self, mel: Tensor, longest: int = LONGEST, check: Check = lambda: None) -> list[int]:
         """Greedy decoding of ``mel`` (1, bands, frames): :data:`START` first, :data:`END` last unless ``longest``
         tokens came without it. ``check`` is called per token and may raise to cancel.
 
@@ -202,7 +203,7 @@ class Aligner(nn.Module):
             found.append(int(scores[0, -1].argmax()))
         return found
 
-    def align(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Timed:
+    def align(self, samples: Tensor, check: Check = lambda: None) -> Timed:
         """Phones of 16 kHz ``samples`` (n,). Raises :class:`AudioError` without any."""
         mel = log_mel(samples, self.config.bands)
         return read_alignment(self.tokens(mel, check=check)[1:-1], mel.shape[-1])

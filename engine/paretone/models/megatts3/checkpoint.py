@@ -15,7 +15,7 @@ that it does not know, and starts with random ones where some are missing; here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE, DurationModel
 from paretone.models.megatts3.wavvae import WavVAE
+from paretone.observer import Check
 
 TRANSFORMER, ALIGNER, DURATIONS = "diffusion_transformer", "aligner_lm", "duration_lm"
 GRAPHEMES, WAVVAE = "g2p", "wavvae"
@@ -42,7 +43,7 @@ class OfficialFolder:
     """The release in ``root``. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
-    check: Callable[[], None] = lambda: None
+    check: Check = lambda: None
 
     def require_parts(self) -> None:
         """Raise :class:`CheckpointError` that names missing parts."""
@@ -89,7 +90,7 @@ class OfficialFolder:
         return WavVAE.from_official(path.with_name(CONFIG), read_part(path, "model_gen", self.check), str(path))
 
 
-def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+def read_part(path: Path, name: str, check: Check = lambda: None) -> dict[str, Tensor]:
     """Tensors under ``state_dict/name`` of an official file, without the prefixes of training tools. Raises
     :class:`CheckpointError`."""
     content = read_checkpoint(path, check).get("state_dict")

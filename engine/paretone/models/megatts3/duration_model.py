@@ -7,7 +7,7 @@ while upstream rotates all of them at every step. Both give the same codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from paretone.models.megatts3.phones import PHONES, TONES, PhoneEncoder, phone_n
 from paretone.models.networks.causal import rotate
 from paretone.models.networks.layers import sinusoids, split_heads
 from paretone.models.networks.shapes import Modules
+from paretone.observer import Check
 
 HEADS = 8
 """Heads of the decoder, hard-coded upstream."""
@@ -237,9 +238,7 @@ class DurationModel(nn.Module):
         return DurationPrompt(past, int(codes[0, -1]))
 
     @torch.inference_mode()
-    def predict(
-        self, prompt: DurationPrompt, phones: Tensor, tones: Tensor, check: Callable[[], None] = lambda: None
-    ) -> list[int]:
+    def predict(self, prompt: DurationPrompt, phones: Tensor, tones: Tensor, check: Check = lambda: None) -> list[int]:
         """Greedy codes of a text's phones, (1, n) each. ``check`` is called per phone and may raise to cancel."""
         text = self.read_text(phones, tones)
         past, codes = prompt.past, [prompt.last]

@@ -36,6 +36,7 @@ from paretone.models.megatts3.duration_model import DurationModel, DurationPromp
 from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
+from paretone.observer import Check
 from paretone.reading import readable, require_regular
 from paretone.setting.knobs import Values
 
@@ -231,7 +232,7 @@ class OfficialFrontEnd:
     ) -> None:
         self._aligner, self._durations, self._graphemes = aligner, durations, graphemes
         self._wavvae, self._window = wavvae, window
-        self._check: Callable[[], None] = lambda: None
+        self._check: Check = lambda: None
         # ``check`` is not an argument, because the cache key is the segment alone.
         remembered = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)
         self._read = remembered(lambda segment: self._graphemes(segment, self._check))
@@ -251,7 +252,7 @@ class OfficialFrontEnd:
         )
 
     def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
         audio = Path(voice.audio)
         tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
@@ -259,13 +260,13 @@ class OfficialFrontEnd:
         prompt = self.prompt(audio, check=check)
         return prompt, self._texts.of(key, lambda: self.passages(text, audio, tempo, check=check))
 
-    def prompt(self, audio: Path, check: Callable[[], None] = lambda: None) -> MegaPrompt:
+    def prompt(self, audio: Path, check: Check = lambda: None) -> MegaPrompt:
         """Prompt of a recording with latents, aligned; ``check`` may cancel. Raises
         :class:`paretone.errors.AudioError`."""
         return self._prepared(audio, check)[0]
 
     def passages(
-        self, text: str, audio: Path, tempo: Tempo = Tempo(), check: Callable[[], None] = lambda: None
+        self, text: str, audio: Path, tempo: Tempo = Tempo(), check: Check = lambda: None
     ) -> Passages[MegaPassage]:
         """``text`` in the voice of ``audio``; ``check`` may raise to cancel. Raises
         :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
@@ -296,14 +297,14 @@ class OfficialFrontEnd:
             passages.append(MegaPassage.of(segment, prompt.spoken, spoken))
         return Passages(tuple(passages), tuple(notes))
 
-    def _prepared(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
+    def _prepared(self, audio: Path, check: Check) -> tuple[MegaPrompt, DurationPrompt]:
         return self._heard.of(self._key(audio), lambda: self._listen(audio, check))
 
     def _key(self, audio: Path) -> tuple[object, ...]:
         """Changes with the files of a voice."""
         return audio, changed(audio), changed(audio.with_suffix(LATENTS))
 
-    def _listen(self, audio: Path, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
+    def _listen(self, audio: Path, check: Check) -> tuple[MegaPrompt, DurationPrompt]:
         recording, path = prepare_recording(read_recording(audio), self._window), audio.with_suffix(LATENTS)
         if path.is_file():
             latents = read_latents(path, recording, audio)

@@ -7,7 +7,6 @@ in ``tts/frontend_function.py``. Upstream samples from the single most likely to
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +18,7 @@ from paretone.extras import how_to_add, needing
 from paretone.models.files.checkpoints import Shards, loading, pretrained, require_part
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.phones import SILENCE, UNKNOWN, separated
+from paretone.observer import Check
 from paretone.reading import shown
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class GraphemeModel:
         return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
 
     @torch.inference_mode()
-    def __call__(self, text: str, check: Callable[[], None] = lambda: None) -> ReadPhones:
+    def __call__(self, text: str, check: Check = lambda: None) -> ReadPhones:
         """Phones of one segment. ``check`` is called per token and may raise to cancel. Raises :class:`TextError` if
         the model returns no phones."""
         from transformers import StoppingCriteriaList

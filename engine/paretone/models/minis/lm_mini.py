@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from paretone.models.minis.speaking import (
 )
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel, token_phones
+from paretone.observer import Check
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from paretone.setting.knobs import Values
@@ -239,7 +240,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
         prompt = self._front_end.prompt(voice)
         check()

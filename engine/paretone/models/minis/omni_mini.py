@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -40,6 +39,7 @@ from paretone.models.minis.speaking import (
 )
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
+from paretone.observer import Check
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values
@@ -163,7 +163,7 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
         decoder.finish()
         devices.synchronise(self._device)
 
-    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> MiniPrompt:
+    def _prompt(self, voice: Voice, options: Values, check: Check) -> MiniPrompt:
         return self._front_end.prompt(voice)
 
     def _passages(

@@ -7,7 +7,7 @@ encode the content; decoding adds the voice.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -43,6 +43,7 @@ from paretone.models.minis.natural_decoder import (
 )
 from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, StreamedNatural
 from paretone.models.networks.quantised_mel import QuantisedMel, StreamedCodec
+from paretone.observer import Check
 from paretone.paths import resource
 
 WEIGHTS, CONFIG, LAYOUT_FILE = "model.safetensors", "config.json", "layout.json"
@@ -54,7 +55,7 @@ class MiniFolder:
     """Folder of a bundled model. Reading raises :class:`CheckpointError`, and calls ``check``, which may cancel."""
 
     root: Path
-    check: Callable[[], None] = lambda: None
+    check: Check = lambda: None
 
     @property
     def weights_path(self) -> Path:

@@ -7,7 +7,7 @@ Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -21,6 +21,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.products import PackableLinear, packed
 from paretone.models.networks.shapes import Modules
+from paretone.observer import Check
 
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 
@@ -149,7 +150,7 @@ class Vocos(nn.Module):
         return self.head(self.backbone(mel.float()))
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
+    def load(cls, folder: Path, device: torch.device | str = "cpu", check: Check = lambda: None) -> Vocos:
         """Load an official folder. ``check`` is called between the parts and may raise to cancel. Raises
         :class:`CheckpointError` that names the file and its fault."""
         config = VocosConfig.read(folder / "config.yaml")

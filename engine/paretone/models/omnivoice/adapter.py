@@ -5,7 +5,6 @@ A text of more than 30 s is spoken in chunks of about 15 s. Each continues the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -32,7 +31,7 @@ from paretone.models.omnivoice.front_end import (
 )
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
-from paretone.observer import Observer
+from paretone.observer import Check, Observer
 from paretone.paths import data_folder
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
@@ -66,7 +65,7 @@ class OmniVoiceSpeech(MaskedSpeech):
         if options["clone"]:
             self._voices(voice, bool(options["prepare"]), observer.check, observer.status)
 
-    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniVoicePrompt:
+    def _prompt(self, voice: Voice, options: Values, check: Check) -> OmniVoicePrompt:
         if not options["clone"]:
             return OmniVoicePrompt()
         return self._voices(voice, bool(options["prepare"]), check)

@@ -20,6 +20,7 @@ from paretone.models.networks.shapes import without_weights
 from paretone.models.omnivoice.config import INSTALL
 from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, HiggsEncoder
 from paretone.models.omnivoice.text import OmniVoiceTokenizer
+from paretone.observer import Check
 from paretone.reading import named_first
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class OmniVoiceFolder:
     shaped weights; ``check`` is called between weights and may raise to cancel."""
 
     root: Path
-    check: Callable[[], None] = lambda: None
+    check: Check = lambda: None
 
     def tokenizer(self) -> OmniVoiceTokenizer:
         return OmniVoiceTokenizer.read(self.root)
@@ -89,7 +90,7 @@ class OmniVoiceFolder:
 
 
 def read_network(
-    shards: Shards, config: MaskedConfig, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None
+    shards: Shards, config: MaskedConfig, device: torch.device | str = "cpu", check: Check = lambda: None
 ) -> MaskedNetwork:
     """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
     weights, _ = shards.read(check=check)

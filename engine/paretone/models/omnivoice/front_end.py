@@ -6,7 +6,6 @@ which use pydub: its clock is the millisecond, and cutting truncates samples to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from paretone.models.omnivoice.text import (
     sentences,
     weight,
 )
+from paretone.observer import Check, Status
 from paretone.setting.knobs import Values
 
 SILENT = -50.0
@@ -215,20 +215,14 @@ class VoiceReader:
         self._prompts: LastUsed[OmniVoicePrompt] = LastUsed(1)
 
     def __call__(
-        self,
-        voice: Voice,
-        prepare: bool,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
+        self, voice: Voice, prepare: bool, check: Check = lambda: None, status: Status = lambda text: None
     ) -> OmniVoicePrompt:
         """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel. Raises :class:`TextError`,
         :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable."""
         key = voice, prepare, changed(voice.audio)
         return self._prompts.of(key, lambda: self._read(voice, prepare, check, status))
 
-    def _read(
-        self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]
-    ) -> OmniVoicePrompt:
+    def _read(self, voice: Voice, prepare: bool, check: Check, status: Status) -> OmniVoicePrompt:
         recording = read_recording(voice.audio)
         advice = ""
         if recording.seconds > LONGEST_REFERENCE:
@@ -256,7 +250,7 @@ class VoiceReader:
         said = ended(transcript) if prepare else transcript
         return OmniVoicePrompt(said, codes.to(self._device), level, tuple(notes))
 
-    def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
+    def _codes(self, samples: np.ndarray, check: Check, status: Status) -> Tensor:
         """(codebooks, frames), on the CPU."""
 
         def encode() -> np.ndarray:

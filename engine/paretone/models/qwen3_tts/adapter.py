@@ -3,7 +3,7 @@ codes of frames; see :mod:`paretone.models.qwen3_tts.frames`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
 from paretone.models.qwen3_tts.talker import LEAST_FRAMES, Talker
 from paretone.models.qwen3_tts.voices import VoicePrompt, VoiceReader
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.autoregressive import Request, longest_speech
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
@@ -111,7 +111,7 @@ class QwenSpeech(LanguageSpeech):
             self._voices(voice, plan.options, observer.check, observer.status)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+        self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[VoicePrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, options, check)
         pieces = spoken_chunks(text, prompt.seconds, self._longest)

@@ -45,6 +45,7 @@ from paretone.models.qwen3_tts.speech_tokenizer import (
     CodecEncoderConfig,
 )
 from paretone.models.qwen3_tts.talker import Talker, TalkerConfig
+from paretone.observer import Check
 from paretone.reading import shown
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class OfficialFolder:
     marks: Marks
     device: torch.device
     dtype: torch.dtype
-    check: Callable[[], None]
+    check: Check
 
     @classmethod
     def read(
@@ -109,7 +110,7 @@ class OfficialFolder:
         root: Path,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-        check: Callable[[], None] = lambda: None,
+        check: Check = lambda: None,
     ) -> OfficialFolder:
         """Read everything except the weights."""
         names = (CONFIG, WEIGHTS, TOKENIZER_CONFIG, VOCABULARY, MERGES, f"{CODEC}/{CONFIG}", f"{CODEC}/{WEIGHTS}")

@@ -12,7 +12,7 @@ Official names: ``core/tokenizer_12hz/modeling_qwen3_tts_tokenizer_v2.py`` of ``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -26,6 +26,7 @@ from paretone.models.networks.causal import GatedFeedForward, rotate
 from paretone.models.networks.incremental import CausalConv, CausalTransposedConv, Memory
 from paretone.models.networks.layers import chained
 from paretone.models.networks.shapes import Modules
+from paretone.observer import Check
 
 KERNEL = 7
 DILATIONS = (1, 3, 9)
@@ -333,7 +334,7 @@ class SpeechStream:
         self._decoder, self._memory, self._first = decoder, Memory(), 0
 
     @torch.inference_mode()
-    def push(self, codes: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def push(self, codes: Tensor, check: Check = lambda: None) -> Tensor:
         """Samples (1, m) of the next frames of ``codes`` (1, codebooks, n); ``check`` may raise to cancel."""
         speech = [codes.new_empty(1, 0, dtype=torch.float32)]
         for start in range(0, codes.shape[-1], FRAMES_OF_PART):
@@ -485,7 +486,7 @@ class CodecEncoder(nn.Module):
             }
         )
 
-    def embedded(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def embedded(self, samples: Tensor, check: Check = lambda: None) -> Tensor:
         """Samples (n,) to (1, width, 25 per second)."""
         x = samples[None, None]
         for layer in cast("Modules[nn.Module]", self.encoder["layers"]):
@@ -493,7 +494,7 @@ class CodecEncoder(nn.Module):
             x = layer(x)
         return x
 
-    def transformed(self, x: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def transformed(self, x: Tensor, check: Check = lambda: None) -> Tensor:
         """(1, width, n) to the same shape."""
         x = x.mT
         for layer in cast("Modules[Layer]", self.encoder_transformer["layers"]):
@@ -502,7 +503,7 @@ class CodecEncoder(nn.Module):
         return x.mT
 
     @torch.inference_mode()
-    def forward(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def forward(self, samples: Tensor, check: Check = lambda: None) -> Tensor:
         """Samples (n,) at 24 kHz to codes (kept codebooks, ⌈n / samples_per_frame⌉). ``check`` is called before every
         layer, and may raise to cancel."""
         x = self.downsample(self.transformed(self.embedded(samples, check), check))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from paretone.models.qwen3_tts.config import BASE, CUSTOM_VOICE, LONGEST_REFEREN
 from paretone.models.qwen3_tts.prompts import CHAT_OF_INSTRUCTION, CHAT_OF_TRANSCRIPT, VoiceOfPrompt
 from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
+from paretone.observer import Check, Status
 from paretone.paths import data_folder
 from paretone.setting.knobs import Values
 from paretone.wording import beyond
@@ -62,11 +62,7 @@ class VoiceReader:
         self._heard: LastUsed[VoicePrompt] = LastUsed(2)
 
     def __call__(
-        self,
-        voice: Voice,
-        options: Values,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
+        self, voice: Voice, options: Values, check: Check = lambda: None, status: Status = lambda text: None
     ) -> VoicePrompt:
         """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`,
         :class:`SettingError`, and :class:`paretone.errors.CheckpointError`."""
@@ -88,9 +84,7 @@ class VoiceReader:
         language, streamed = str(options["language"]), bool(options["streamed_text"])
         return replace(found, instruction=told, language=language, streamed=streamed)
 
-    def _read(
-        self, voice: Voice, continued: bool, check: Callable[[], None], status: Callable[[str], None]
-    ) -> VoicePrompt:
+    def _read(self, voice: Voice, continued: bool, check: Check, status: Status) -> VoicePrompt:
         if not voice.audio:
             raise AudioError(f"{TITLE} of this kind speaks in the voice of a recording; choose one.")
         transcript = transcript_of(voice, f" Or switch “{config.CONTINUE.title}” off.") if continued else ""
@@ -113,7 +107,7 @@ class VoiceReader:
         notes = (*recording.notes, *transcript_notes(voice, mismatch))
         return VoicePrompt(VoiceOfPrompt("", embedding, codes, ids), rate=rate, sound=sound, notes=notes)
 
-    def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> np.ndarray:
+    def _codes(self, samples: np.ndarray, check: Check, status: Status) -> np.ndarray:
         """Codes (groups, frames) of a recording. The encoder is loaded only for new ones."""
 
         def encode() -> np.ndarray:

@@ -6,7 +6,6 @@ architecture with another embedding, of the interval's length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import IntervalWeights, ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.declaration import Model
+from paretone.observer import Check
 from paretone.setting.knobs import NO_VALUES, Values, amount, count
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
 from paretone.setting.profile import Profile
@@ -317,7 +317,7 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     return "The profile does without Average velocity: there are no such weights to write; use it in the profile."
 
 
-def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> AverageVelocityWeights | None:
+def weights(profile: Profile, checkpoint: F5Checkpoint, check: Check) -> AverageVelocityWeights | None:
     """Weights that the profile runs; ``None`` if it does not use the technique."""
     from paretone.techniques.average_velocity.exported_weights import AverageVelocityWeights  # Imports torch.
 

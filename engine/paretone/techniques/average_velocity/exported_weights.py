@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from paretone.export.exported_weights import companions, plain_content
 from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
 from paretone.models.files.trained_weights import find_interval_weights, interval_folders, plain_names
+from paretone.observer import Check
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
@@ -26,9 +27,7 @@ class AverageVelocityWeights:
     """Folder of the original model."""
 
     @classmethod
-    def of(
-        cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
-    ) -> AverageVelocityWeights:
+    def of(cls, profile: Profile, checkpoint: F5Checkpoint, check: Check = lambda: None) -> AverageVelocityWeights:
         """Weights that ``profile`` runs on ``checkpoint``. ``check`` may cancel. Raises :class:`ProfileError`."""
         places = interval_folders(profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):

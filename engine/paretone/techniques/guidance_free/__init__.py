@@ -6,7 +6,7 @@ equals guidance of strength g = w / (1 − w), in the official code's definition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.declaration import Model
+from paretone.observer import Check
 from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Choice, Effect, Switch, Values, WholeNumbers, amount, whole_numbers
 from paretone.setting.plan import FlowPlan, NotPrepared, flow_of
@@ -388,7 +389,7 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     )
 
 
-def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> GuidanceFreeWeights | None:
+def weights(profile: Profile, checkpoint: F5Checkpoint, check: Check) -> GuidanceFreeWeights | None:
     """Weights that the profile runs, or the checkpoint's own if they are CFG-free."""
     from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights  # Imports torch.
 

@@ -7,7 +7,7 @@ checkpoint), ``steps``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from paretone.export.exported_weights import companions, safetensors_file
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint, shapes_of
 from paretone.models.files.trained_weights import PREFIX, weight_set_folders
+from paretone.observer import Check
 from paretone.setting.profile import Profile
 from paretone.wording import listed
 
@@ -34,9 +35,7 @@ class GuidanceFreeWeights:
     """Folder of the original model."""
 
     @classmethod
-    def of(
-        cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
-    ) -> GuidanceFreeWeights | None:
+    def of(cls, profile: Profile, checkpoint: F5Checkpoint, check: Check = lambda: None) -> GuidanceFreeWeights | None:
         """Weights that ``profile`` runs on ``checkpoint``; ``None`` if it runs the checkpoint with guidance. ``check``
         may raise to cancel. Raises :class:`ProfileError` if the weights are missing."""
         own = cfg_free_metadata(checkpoint.path)
