@@ -5,7 +5,7 @@ Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -149,16 +149,6 @@ class Prefixes:
 
 
 class CausalReader(Protocol):
-    def __call__(
-        self,
-        embedded: Tensor,
-        cache: KeyValueCache | None,
-        positions: Tensor,
-        probe: Callable[[int, str, Tensor], None] | None = None,
-    ) -> Tensor:
-        """Map (batch, n, hidden), after the cached tokens, to hidden states after the final norm, of the same shape.
-        ``probe`` gets each layer's number, ``output`` and output before the norm."""
-
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
         """Only store keys and values, for later tokens."""
 
