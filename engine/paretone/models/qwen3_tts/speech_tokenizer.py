@@ -12,7 +12,7 @@ Official names: ``core/tokenizer_12hz/modeling_qwen3_tts_tokenizer_v2.py`` of ``
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
