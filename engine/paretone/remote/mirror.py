@@ -23,7 +23,6 @@ from paretone.studies.store import DATABASE
 BLOCK = 1 << 14
 _DIGEST = 8
 _MOST_BLOCKS = 256
-_SUFFIX = ".wav"
 FRESH = b"+"
 """Begins a question for which the host copies the database anew."""
 
@@ -36,7 +35,8 @@ def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
     source, copy = folder / DATABASE, folder / "copy.sqlite"
     if not source.is_file():
         return {"size": 0, "blocks": [], "more": False}
-    with readable(StudyError, f"The study in {folder} could not be copied", "", sqlite3.Error):
+    problem = f"The study in {folder} could not be copied"
+    with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
         if known[:1] == FRESH:
             _back_up(source, copy)
         content = copy.read_bytes()
@@ -81,7 +81,8 @@ class Mirror:
 
     async def fetch(self, ask: Asking) -> None:
         """Bring what is new. Raises :class:`StudyError`."""
-        with readable(StudyError, f"The study in {self.folder} could not be copied", "", sqlite3.Error):
+        problem = f"The study in {self.folder} could not be copied"
+        with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             self._copy.touch()
             fresh, more = FRESH, True
@@ -89,23 +90,20 @@ class Mirror:
                 found = await ask(Ask("study", self.key, content=fresh + b"".join(_digests(self._copy.read_bytes()))))
                 if not found["size"]:
                     return
-                self._take_in(found)
+                with open(self._copy, "r+b") as file:
+                    for at, content in found["blocks"]:
+                        file.seek(at)
+                        file.write(content)
+                    file.truncate(found["size"])
                 fresh, more = b"-", found["more"]
             (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
             for take in sorted(_takes(self._copy)):
-                place = self.folder / AUDIO / f"{take}{_SUFFIX}"
+                place = self.folder / AUDIO / f"{take}.wav"
                 if not place.exists():
-                    files.write_atomically(place, await fetched(ask, f"studies/{self.key}/{AUDIO}/{take}{_SUFFIX}"))
+                    files.write_atomically(place, await fetched(ask, f"studies/{self.key}/{AUDIO}/{place.name}"))
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))
-
-    def _take_in(self, found: dict[str, Any]) -> None:
-        with open(self._copy, "r+b") as file:
-            for at, content in found["blocks"]:
-                file.seek(at)
-                file.write(content)
-            file.truncate(found["size"])
 
 
 def _takes(database: Path) -> set[str]:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
+from paretone.reading import first_line
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -31,9 +32,10 @@ async def listening(application: web.Application, host: str, port: int, grace: f
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, host, port, reuse_address=True).start()
-        except OSError as error:  # A name that is not found has a number below 0.
-            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            await web.TCPSite(runner, host, port).start()
+        except (OSError, UnicodeError) as error:  # A name that is not found has a number below 0.
+            number = getattr(error, "errno", None) or 0
+            reason = os.strerror(number) if number > 0 else first_line(error)
             raise SettingError(f"Nothing can listen on {host}, port {port}: {reason}; choose another one.") from error
         where, bound, *_ = runner.addresses[0]
         yield f"[{where}]" if ":" in where else where, bound

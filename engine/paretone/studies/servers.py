@@ -88,7 +88,7 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     for load, (cloned, voice), chosen in product(loads, recordings, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
         for one, value in asked.items():
-            if one in _OWN or (one == CLONED and not str(value).startswith(("http", "data:"))):
+            if one in _OWN or (one == CLONED and not str(value).startswith(("http", "data:", "file:"))):
                 raise StudyError(f"{where}: {one} is not a field of a request; give it as {where}.{one}.")
             if not isinstance(value, bool | int | float | str):
                 raise StudyError(

@@ -23,11 +23,13 @@ pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 import aiohttp
 
+from paretone.errors import StudyError
 from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.remote import wire
 from paretone.remote.client import TAKE_OVER
+from paretone.remote.mirror import Mirror
 from paretone.remote.places import HostFiles, PlaceError
 from paretone.remote.server import Outbox, require_version, running
 from paretone.session import commands, events
@@ -185,6 +187,13 @@ def test_takes_of_two_machines_are_not_mixed(here: Window, tmp_path: Path, conso
     console.out("study", "run", file)
     here.engine.submit(commands.RunStudy(2, str(file), str(results_folder(file))))
     assert "times of two machines do not mix" in here.recorder.end_of(2).sentence
+
+
+def test_a_study_that_cannot_be_copied_says_why_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    mirror = Mirror(tmp_path / "steps", "key", "steps.toml", tmp_path / "file" / "copies")
+    with pytest.raises(StudyError, match="could not be copied: its folder is a file; choose another"):
+        asyncio.run(mirror.fetch(lambda _: asyncio.sleep(0)))
 
 
 def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: Host, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """A real speech server in its own process, met by OpenAI's client, by plain requests and by the load client."""
 
+import asyncio
 import io
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,9 +20,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from aiohttp import web
 from openai import APIStatusError, OpenAI
 
+from paretone.errors import SettingError
 from paretone.paths import data_folder
+from paretone.serving import listening
 from paretone.serving.load import Load, Target
 from paretone.serving.records import Level, read_all
 from paretone.setting.library import Library
@@ -278,3 +283,14 @@ def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) 
     assert "must be a port, from 0 to 65535" in console.refusal("serve", "--port", 70_000, code=2)
     assert "give a --token" in console.refusal("serve", "--speech-api", "--host", "0.0.0.0", code=2)
     assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)
+
+
+@pytest.mark.parametrize(("host", "words"), [("127.0.0.1", "in use"), ("a..b", "idna"), ("none.invalid", "")])
+def test_a_place_where_nothing_can_listen_is_said(host: str, words: str) -> None:
+    async def listen(port: int) -> None:
+        async with listening(web.Application(), host, port, 0.0):
+            raise AssertionError("two listen on one port")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SettingError) as caught:
+        asyncio.run(listen(taken.getsockname()[1]))
+    assert str(caught.value).startswith(f"Nothing can listen on {host}, port ") and words in str(caught.value)

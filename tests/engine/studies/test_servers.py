@@ -114,6 +114,9 @@ def test_loads_are_clients_or_rates_and_recordings_are_varied_by_what_they_hold(
     assert np.array_equal(soundfile.read(io.BytesIO(sent))[0], read_recording(ANNA.audio).samples)
     assert fields["ref_text"] == "Mine." and "voice" not in fields
     assert target_of(parse({"server": [{**HERE, "ref_audio": True}]}).candidates[0], ANNA).fields["ref_text"]
+    for theirs in ("file:///srv/one.wav", "https://box/one.wav"):  # The server's own, as its form of requests has it.
+        there = parse({"server": [{**HERE, "fields": {"ref_audio": theirs}}]}).candidates[0]
+        assert target_of(there, ANNA).fields["ref_audio"] == theirs
     with pytest.raises(StudyError, match="has no recording that Box, at 0"):
         target_of(found[2], replace(ANNA, audio=""))
     (tmp_path / "one.wav").write_bytes(Path(ANNA.audio).read_bytes())
