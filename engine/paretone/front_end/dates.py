@@ -93,7 +93,7 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
         return None
     if second and part and not half:
         return Said(_length(hour, minute, f"{second}.{part}"))
-    if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_CUE_OF_COOKING):
+    if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_COOKING):
         return Said(_length("", hour, ""))
     if second and "00" in (minute, second) and not half and not part and around.follows(_CUE_OF_DURATIONS):
         return Said(_length(hour, minute, second))
@@ -139,7 +139,7 @@ FORMS["year"] = _year_of
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open)) |\d{4} ?[-–] ?"
 _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
-_CUE_OF_COOKING = r"(?i:\b(?:steep|bake|cook|boil|simmer|microwave|fry|grill|rest|plank|hold)\b)(?: \w+){0,4} "
+_COOKING = r"\b(?i:(?:steep|bake|cook|boil|simmer|microwave|fry|grill)(?:[ \w]* (?:for|about))?|rest|plank|hold) "
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
 # fmt: off
@@ -155,7 +155,7 @@ CLASSES = (
         say="{1:month} {2:year}", quantity=True),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_DAY})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
-    semiotic("date", rf"({_MONTH})(?![\w.'])", say="{1:month}",
+    semiotic("date", rf"({_MONTH})(?![\w.']| [A-Z])", say="{1:month}",
         after=r"\b(?:in|since|by|until|till|from|last|next|early|late|mid|this) |mid-"),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
     semiotic("date", r"\b(mon|tues?|wed|thur?s?|fri)\b", say=lambda match, around: WEEKDAYS[match[1].capitalize()],
@@ -190,9 +190,9 @@ CLASSES = (
     semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),
     semiotic("time", r"(\d\d?)([ap])(?:(?=[-–]\d\d?(?::\d\d)?[ap]\b)|(?<=[-–]\d[ap])\b|(?<=[-–]\d\d[ap])\b)",
         quantity=True, say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None)),
-    semiotic("time", r"(1[0-2]|\d)([ap])\b", quantity=True,
+    semiotic("time", r"(1[0-2]|\d)([ap])\b(?!(?: to \d+p)?,? (?:each|an?|per)\b)", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None),
-        after=rf"(?i:\b(?:at|by|til|till|until|from)) |@ ?|\b{_WEEKDAY}s?[.,]* "),
+        after=rf"(?i:(?<!look )(?<!looking )\b(?:at|by|til|till|until|from)) |@ ?|\d[ap] to |\b{_WEEKDAY}s?[.,]* "),
     semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b",
         say=lambda match, around: _length(*match.groups())),
     semiotic("time", r"\bT-(\d+)(?= (?:min|sec|hour|hr|day|week)[a-z]*\b)", say="T minus {1:cardinal}"),

@@ -120,11 +120,8 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
         if (text == "I" and around.precedes(word)) or (text in ("C", "D", "L", "M") and division not in _LONG):
             return None
         end = roman((last or "").upper())
-        return (
-            f"{name} {cardinal(value)}"
-            + (f" {letter}" if letter else "")
-            + (f" to {cardinal(end)}" if dash and end else "")
-        )
+        said = f"{name} {cardinal(value)}" + (f" {letter}" if letter else "")
+        return said + (f" to {cardinal(end)}" if dash and end else "")
     if letter or not text.isupper() or not name[0].isupper():
         return None
     if 1 < value < 6 and around.follows(_GIVEN_NAMES):
@@ -145,7 +142,7 @@ _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitami
 _GIVEN_NAMES = rf"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?|{one_of(_REGNAL_NAMES)}) "
 _RULERS = r"\b(?:King|Queen|Tsar|Czar|Kaiser|Emperor|Empress|Pope|Sultan|Pharaoh) "
 _BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll)\. "
-_SERIES = r"\b[A-Z]?[a-z]+s (?:[IVX]+, )*[IVX]+,? (?:and|or|&|to|through) "
+_SERIES = r"\b[A-Z]?[a-z]+s (?:[IVX]+(?:,? (?:and|or|&|to|through)|,) )+"
 
 
 def _numerals_between(match: re.Match[str], around: Around) -> str | None:
@@ -268,8 +265,7 @@ def _typed(part: str) -> str:
 
 
 def _file(match: re.Match[str], around: Around) -> str:
-    name = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1]))
-    ending = match[2]
+    name, ending = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1])), match[2]
     if len(ending) > 2 and ending not in _SPELLED:
         return f"{name} dot {ending}"
     letters = ".".join(one for one in ending.upper() if one.isalpha())
@@ -346,8 +342,10 @@ TYPED = (
     semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
     semiotic("abbreviation", r"\b(?:ps\b|PS\b|(P\.)?P\.S\.(?!\w))", say="{1}P.S."),
     semiotic("abbreviation", r"\b[Cc]c(?=:)", say="C.C."),
-    semiotic("abbreviation", r"\bc/o(?= (?!(?:the|my|his|her|our|an?)\b)(?:[a-z]|[A-Z]{2,}\b))", say="complaining of"),
-    semiotic("abbreviation", rf"(?<![\w.])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
+    semiotic("abbreviation", r"\bc/o(?= [a-z]| [A-Z]{2,}\b)", say="complaining of",
+        after=r"\b(?:(?i:pt|patient|s?he|who|y/o|now|also|and|male|female|man|woman|child)|M|F)[.,]? "),
+    semiotic("abbreviation", r"\bb/w(?= (?:photo|picture|image|film|print|movie|TV)s?\b)", say="black and white"),
+    semiotic("abbreviation", rf"(?<![\w./])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
@@ -398,7 +396,9 @@ NAMES = (
     semiotic("identifier", r"(\d{3})[ -](\d{3})(?![- ]?\d)", say="{1:digits}, {2:digits}",
         after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
     semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:pairs}"),
-    semiotic("score", r"(50-50|24-7)\b", say={"50-50": "fifty fifty", "24-7": "twenty four seven"}),
+    semiotic("score", r"50-50\b", say="fifty fifty"),
+    semiotic("score", r"24-7\b(?! (?:win|loss|victory|defeat|lead|in|over|against|at)\b)", say="twenty four seven",
+        unless=r"\b(?:beat|[Ww]on|[Ll]ost|[Ll]eads?|led|trail(?:ed)?|was|score|finished|defeated|[A-Z][a-z]+s),? "),
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=lambda match, around: (
         f"{match[0][0]} to {match[0][2]}" if match[0][0] < match[0][2] else None)),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (

@@ -28,7 +28,7 @@ _BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
 VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
 _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
-_IN_SHORT = r"(?:(?:bn|tn|mn)\b|(?:mil|bil|tril)\b(?:\.(?= [a-z]))?)"
+_IN_SHORT = r"(?:(?:bn|tn|mn)\b|(?:mil(?! (?:thick|gauge|plastic|poly|bag|sheet|film))|bil|tril)\b(?:\.(?= [a-z]))?)"
 _MAGNITUDE = rf"(?:\s?(thousand|million|billion|trillion)\b|\s?({_IN_SHORT})|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
 _OF = r"(?:10+ ?|1\.73 ?|\d\d? ?(?=h\b))?(?!°)"
@@ -101,8 +101,8 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
         raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our|PB for) ")
         return not (
             raced
-            or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV)\b")
-            or (letter == "K" and text in "2458" and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
+            or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV|gold)\b")
+            or (letter == "K" and text in "2 4 5 8".split() and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
         )
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
     counts = scaled or around.follows(
@@ -115,7 +115,7 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
 def _integer(text: str, around: Around) -> str:
     course = text == "101" and around.follows("[A-Z][a-z]+ ") and around.precedes(r"[.,;:!?)]|$| (?:and|or|is|at|in)\b")
     jet = re.fullmatch(r"7\d7", text) and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
-    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and around.precedes(" (?:error|page|redirect|status|response)")
+    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and around.precedes(" (?:error|redirect|(?:page|status)\\b)")
     if course or jet or web or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
         return pairs(text)
     if text in ("911", "112", "999", "988", "101", "411", "311", "211") and around.follows(
@@ -133,9 +133,8 @@ def _integer(text: str, around: Around) -> str:
     named = re.fullmatch(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9}", text)  # By a date or a telephone.
     if named and text[-3:] != "000" and not around.follows("=") and not around.precedes(COUNTED_NOUN):
         return digits(text)
-    if len(text) >= 5 and around.follows(_CUE_OF_CODES) and not around.precedes(COUNTED_NOUN):
-        return digits(text)
-    if len(text) in (5, 6) and around.follows(r"(?i:\b(?:text|txt|send|sms|reply) (?:[^.!?]{1,24} (?:to|at) )?)"):
+    sent = len(text) < 7 and around.follows(r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )")
+    if len(text) >= 5 and (sent or around.follows(_CUE_OF_CODES)) and not around.precedes(COUNTED_NOUN):
         return digits(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
@@ -185,7 +184,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
-    counted = around.follows(r"(?<!week )\bof |/\d+ is |(?<!date)(?<!day)(?<!line) is ")
+    counted = around.follows(r"(?<!week )\bof |/\d+ is |\b(?:answer|slope|chance|odds|rest|result|sum|[a-z]) is ")
     amount = first < second and usual and counted and not end
     date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
@@ -570,7 +569,7 @@ CLASSES = (
         say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
         quantity=True),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
-    semiotic("measure", r"([35])'(?=-[A-Za-z]{2}| (?:UTR|end)\b|-?\s?→)", say="{1:number} prime"),
+    semiotic("measure", r"([35])'(?=-(?!long|wide|tall)[A-Za-z]{2}| (?:UTR|end)\b|-?\s?→)", say="{1:number} prime"),
     semiotic("measure", rf"(\d)' ?({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches, quantity=True),
@@ -588,7 +587,8 @@ CLASSES = (
     semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
         say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
     semiotic("measure", rf"[x×](?= ?\d+ ?(?:d\b|{SPANS}))", say="for", after="[A-Za-z.] ", unless=r"/[a-z]+\.? "),
-    semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] "),
+    semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] ",
+        unless=r"\b(?i:the|an?|add|for|find|solve|let|of|by|and|with|use) "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
@@ -601,15 +601,15 @@ CLASSES = (
         quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
-    semiotic("score", r"(\d{1,2})/(2|4|8|16)(?=(?:,? (?:or|and|to) \d{1,2}/\d)* time\b)", say="{1:number} {2:number}"),
+    semiotic("score", r"([2-9]|1\d)/(2|4|8|16)(?=(?:,? (?:or|and|to) \d\d?/\d)* time\b)", say="{1:number} {2:number}"),
     semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| at (?:stumps|lunch|tea)\b)",
         say="{1:number} for {2:number}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
-    semiotic("measure", rf"({VALUE}) ?([Tt])\.(?= (?!of\b)[a-z])", say=lambda match, around: Said(
+    semiotic("measure", rf"({VALUE}) ?(T|t(?!\. of\b))\.(?= [a-z])", say=lambda match, around: Said(
         number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None)),
         quantity=True),
-    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w)", say=lambda match, around: (
+    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say=lambda match, around: (
         f"{number(match[1])} {_DOTTED[match[2]]}{'' if match[1] == '1' else 's'}")),
     semiotic("range", r"(\d+)ff\b(?:\.(?= ?[a-z,;)]))?", say="{1:number} and following"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
