@@ -26,7 +26,7 @@ from paretone.errors import PlainError
 from paretone.fields import is_of
 from paretone.models.voices import without_folder
 from paretone.paths import data_folder
-from paretone.reading import parsed_json, read_bytes
+from paretone.reading import first_line, parsed_json, read_bytes, readable
 
 # --- Anchors of MUSHRA ------------------------------------------------------------------------------------------------
 # The low-passed reference. BS.1534-3 requires a low anchor cut at 3.5 kHz, flat within 0.1 dB below that, 25 dB down at
@@ -188,7 +188,7 @@ def append(trial: TrialRecord, folder: Path | None = None) -> Path:
 def read(folder: Path | None = None) -> Records:
     """All trials in ``folder``. Raises :class:`RecordError` if the folder cannot be read."""
     folder = data_folder() / FOLDER if folder is None else folder
-    with files.explained(RecordError, f"The listening tests in {folder} could not be read"):
+    with readable(RecordError, f"The listening tests in {folder} could not be read"):
         paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
     trials: list[TrialRecord] = []
     problems: list[str] = []
@@ -196,7 +196,7 @@ def read(folder: Path | None = None) -> Records:
         try:
             content = read_bytes(path)
         except OSError as error:
-            problems.append(f"{path} could not be read: {files.reason(error)}.")
+            problems.append(f"{path} could not be read: {first_line(error)}.")
             continue
         found, damaged, newer = _trials(content)
         trials += found

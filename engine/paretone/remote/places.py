@@ -21,7 +21,7 @@ from paretone import files
 from paretone.errors import PlainError
 from paretone.models.base import Voice
 from paretone.paths import data_folder, resource
-from paretone.reading import require_regular, shown
+from paretone.reading import legible, readable, require_regular, shown
 from paretone.session import commands
 from paretone.training.requests import TrainingRequest
 
@@ -76,7 +76,7 @@ def on_host(path: str, data: Path) -> str:
 
 def fingerprint(path: str | Path) -> str:
     """SHA-256 of a file, hexadecimal. Raises :class:`PlaceError`."""
-    with files.explained(PlaceError, f"{path} could not be read"):
+    with legible(PlaceError, "file", path):
         if require_regular(path).st_size > LARGEST_SENT:
             raise PlaceError(f"{path} has more than {LARGEST_SENT >> 30} GiB and is not sent; copy it to the host.")
         with open(path, "rb") as file:
@@ -186,7 +186,7 @@ class HostFiles:
     def part(self, name: str, offset: int) -> bytes:
         """A part of a file that a job made; empty at its end."""
         problem = f"{name} could not be read on the host"
-        with files.explained(PlaceError, problem), open(self.fetched(name), "rb") as file:
+        with readable(PlaceError, problem), open(self.fetched(name), "rb") as file:
             file.seek(offset)
             return file.read(CHUNK)
 
@@ -196,9 +196,9 @@ class HostFiles:
     # --- Folders to choose from ---------------------------------------------------------------------------------------
     def folder(self, path: str) -> dict[str, Any]:
         """The folder ``path``, ``""`` for the user's own: its path, its parent and its entries, folders first."""
-        place = Path(path).expanduser() if path else Path.home()
-        with files.explained(PlaceError, f"{path} could not be opened on the host"):
-            place = place.resolve(strict=True)
+        problem = f"{path} could not be opened on the host"
+        with readable(PlaceError, problem, "choose another folder", RuntimeError):  # Of a user who is not there.
+            place = (Path(path).expanduser() if path else Path.home()).resolve(strict=True)
             with os.scandir(place) as entries:
                 found = sorted((not one.is_dir(), one.name) for one in entries if not one.name.startswith("."))
         listed = [[name, not is_file] for is_file, name in found[:MOST_ENTRIES]]

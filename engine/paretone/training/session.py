@@ -22,10 +22,10 @@ from typing import Any, Protocol
 import torch
 
 from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError, is_out_of_memory
-from paretone.files import append_line, explained, reason, write_atomically
+from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
-from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
+from paretone.reading import first_line, legible, parsed_json, read_bytes, shortened, shown
 from paretone.training.processes import Processes
 from paretone.training.requests import CHECKPOINT, TrainingProgress
 from paretone.wording import percent
@@ -425,7 +425,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """Valid entries of a run's log; empty without a log. Raises :class:`TrainingError` if the log cannot be read."""
     if not path.exists():
         return []
-    with explained(TrainingError, f"{path} cannot be read"):
+    with legible(TrainingError, "log", path):
         lines = read_bytes(path).splitlines()
     found = []
     for line in lines:

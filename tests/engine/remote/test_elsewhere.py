@@ -23,7 +23,7 @@ pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 import aiohttp
 
-from paretone.errors import StudyError
+from paretone.errors import PlainError, StudyError
 from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice, shipped_voices
@@ -209,7 +209,7 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     sent, linked = (host.data / "remote" / "received").rglob("me.wav")
     assert sent.samefile(linked) and sent.read_bytes() == recording.read_bytes()
     here.engine.submit(commands.Synthesise(4, "Milk.", own_voice(tmp_path / "gone.wav", "x"), setting()))
-    assert "could not be read" in here.recorder.end_of(4).sentence
+    assert here.recorder.end_of(4).sentence == f"There is no file {tmp_path / 'gone.wav'}; check the path."
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
     profile = Profile.of(setting(4, UsedTechnique("steps", {"steps": 4, "spacing": "epss", "sway": -1.0})), info)
     here.recorder.finish(here.engine, ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
@@ -219,6 +219,13 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     assert here.engine.ask("models").result(30)["f5-mini"] is True
     there = here.engine.ask("folder", str(host.data)).result(30)
     assert ["remote", True] in there["entries"] and there["parent"] == str(host.data.parent)
+    for question, name, said in (
+        ("folder", "gone", r"could not be opened on the host \(No such file or directory\); choose another folder"),
+        ("folder", "~nobody-of-this-name", r"could not be opened on the host \(Could not determine home directory"),
+        ("part", "made/gone", r"could not be read on the host \(No such file or directory\)\.$"),
+    ):
+        with pytest.raises(PlainError, match=said):
+            here.engine.ask(question, name).result(30)
 
 
 def test_a_host_that_lacks_a_plug_in_says_so(here: Window) -> None:
