@@ -8,7 +8,7 @@ from pathlib import Path
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.models.cosyvoice2.config import FLOW_OPTIONS, OPTIONS, without_effect
 from paretone.models.declaration import LanguageExports, Model
-from paretone.models.files.config_file import pickled
+from paretone.models.files.config_file import pickled, without_wrappers
 from paretone.models.files.releases import APACHE, Release, files_of
 
 _FILES = files_of(
@@ -29,19 +29,18 @@ def edition_in(folder: Path) -> str:
     """Title of the CosyVoice whose release, or a fine-tune's language model or flow, is in ``folder``: by the names of
     the weights, else by files of version 3 that fine-tunes copy. ``""`` if neither fits."""
     for name in (LANGUAGE_MODEL, REINFORCED_MODEL, FLOW):
-        weights = {text for _, text in islice(pickled(folder / name), MOST_READ) if isinstance(text, str)}
-        if "llm.model.model.embed_tokens.weight" in weights:  # Version 1 has another transformer.
-            return TITLE if "llm_embedding.weight" in weights else TITLE_3
-        if "decoder.estimator.transformer_blocks.0.attn.to_q.weight" in weights:
+        found = {without_wrappers(one) for _, one in islice(pickled(folder / name), MOST_READ) if isinstance(one, str)}
+        if "llm.model.model.embed_tokens.weight" in found:  # Version 1 has another transformer.
+            return TITLE if "llm_embedding.weight" in found else TITLE_3
+        if "decoder.estimator.transformer_blocks.0.attn.to_q.weight" in found:
             return TITLE_3
-        if "encoder.up_encoders.0.norm_ff.weight" in weights:
+        if "encoder.up_encoders.0.norm_ff.weight" in found:
             return TITLE
     copied = any((folder / name).is_file() for name in ("speech_tokenizer_v3.onnx", "cosyvoice3.yaml"))
     return TITLE_3 if copied else ""
 
 
-MOST_READ = 500_000
-"""Operations read of a pickle; the release's has 40,000."""
+MOST_READ = 500_000  # Operations of a pickle; the release's has 40,000.
 
 
 def _recognised(folder: Path) -> float:

@@ -28,7 +28,7 @@ from paretone.errors import CheckpointError
 from paretone.extras import needing
 from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
-from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files
+from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files, without_wrappers
 from paretone.models.files.releases import INDEX, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.observer import Check
@@ -65,14 +65,14 @@ def read_weights(path: Path, check: Check = lambda: None, numbers: Collection[st
 
 
 def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = ()) -> dict[Any, Any]:
-    """The weights in a checkpoint's ``content``: those of a training that keeps more beside them, under names without
-    the parts that ``torch.compile`` and ``DistributedDataParallel`` add, and those ``before`` the model's own. Raises
-    :class:`CheckpointError` for LoRA weights, and for a name that is there twice."""
+    """The weights in a checkpoint's ``content``: those of a training that keeps more beside them, under names
+    :func:`without_wrappers`, and without parts ``before`` the model's own. Raises :class:`CheckpointError` for LoRA
+    weights, and for a name that is there twice."""
     inner = next((content[name] for name in _HOLDERS if isinstance(content.get(name), Mapping)), content)
     require_no_lora(inner, where)
     found: dict[Any, Any] = {}
     for key, value in inner.items():
-        parts = [part for part in str(key).split(".") if part not in _WRAPPERS]
+        parts = without_wrappers(str(key)).split(".")
         while len(parts) > 1 and parts[0] in before:
             parts = parts[1:]
         name = ".".join(parts) if isinstance(key, str) else key
@@ -84,7 +84,6 @@ def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = 
 
 _HOLDERS = "ema_model_state_dict", "model_state_dict", "state_dict", "model", "module"
 """Keys of the weights in checkpoints of trainings."""
-_WRAPPERS = "_orig_mod", "module"
 
 
 def read_float_weights(path: Path, check: Check = lambda: None) -> dict[str, Tensor]:

@@ -48,6 +48,11 @@ def entries_of(path: Path) -> Mapping[str, Any]:
         return {}
 
 
+def without_wrappers(name: str) -> str:
+    """A weight's name without the parts that ``torch.compile`` and ``DistributedDataParallel`` add."""
+    return ".".join(part for part in name.split(".") if part not in ("_orig_mod", "module"))
+
+
 def pickled(path: Path) -> Iterator[tuple[str, Any]]:
     """Operations of the pickles in a ``.pt`` and their arguments, such as the names of its weights, read without
     executing them, as far as they can be parsed."""
@@ -64,10 +69,7 @@ def pickled(path: Path) -> Iterator[tuple[str, Any]]:
                     yield operation.name, argument
 
 
-NO_ZIP = (
-    *(zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error),
-    zlib.error,
-)
+NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, LookupError, RuntimeError, struct.error, zlib.error)
 """Exceptions for damaged zips."""
 
 

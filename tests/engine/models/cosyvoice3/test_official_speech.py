@@ -143,7 +143,8 @@ def test_a_fine_tune_needs_only_what_it_trained(
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
     tuned = tmp_path / "tuned"
     tuned.mkdir()
-    torch.save({**language_weights(seed=9), "epoch": 3, "step": 900}, tuned / "llm.pt")
+    wrapped = {f"module.{name}": value for name, value in language_weights(seed=9).items()}
+    torch.save({**wrapped, "epoch": 3, "step": 900}, tuned / "llm.pt")
     assert catalogue.id_of(str(tuned)) == catalogue.recognised(folder).id == NAME, "by its weights"
     refused(NAME, tuned, r"is taken from .*Fun-CosyVoice3")
     shutil.copytree(folder, catalogue.entry(NAME).folder)
