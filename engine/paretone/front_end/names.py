@@ -228,7 +228,7 @@ def _saint(match: re.Match[str], around: Around) -> Said:
     if match[1] == "Dr" and following:
         return Said("Drive", ends=True) if begins_sentence(following[1]) else Said("Doctor")
     named = around.follows(r"(?:\b[A-Z][a-z]*|\bJr\.|\d(?:st|nd|rd|th)) ") and not around.follows(
-        r"\b(?:The|And|With|In|Of|Old) "
+        r"\b(?:The|And|With|In|Of|Old|A) "
     )
     if (named and not around.precedes(r" [A-Z][a-z]+ (?:and [A-Z]|[A-Z])")) or not around.precedes(r" [A-Z]"):
         return Said({"St": "Street", "Dr": "Drive" if named else "Doctor"}[match[1]], ends=True)
@@ -236,7 +236,7 @@ def _saint(match: re.Match[str], around: Around) -> Said:
 
 
 # --- What is typed into a computer ------------------------------------------------------------------------------------
-_ADDRESS_MARKS = {
+_ADDRESS_MARKS = SIGNS | dict.fromkeys("^*|·°★☆", "") | {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
 }  # fmt: skip
@@ -261,7 +261,7 @@ def _name(text: str) -> str:
 def _typed(part: str) -> str:
     if part.isdecimal():
         return pairs(part)
-    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part) or SLANG.get(part, part)
+    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part, SLANG.get(part, part))
 
 
 def _file(match: re.Match[str], around: Around) -> str:

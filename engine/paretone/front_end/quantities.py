@@ -484,7 +484,7 @@ def expression(text: str) -> str:
             if function and after.isdecimal() and parts[place + 2 : place + 3] == ["("]:
                 found.append("base")
             elif after == "(" and (function or (len(part) == 1 and "".join(parts[place + 2 :])[:1].isalnum())):
-                found.append("times" if parts[place + 2 : place + 3] == [part] else "of")
+                found.append("times" if parts[place + 2 : place + 3] == [part] and part not in "fgh" else "of")
         elif part.lower() in GREEK:
             found.append(GREEK[part.lower()])
         elif part == "(":
