@@ -114,6 +114,8 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     for action in (window.action.baseline, window.action["calibrate"], window.action.accelerated):
         run(window, action, qtbot)
     window.action["open_example"].trigger()
+    qtbot.waitUntil(lambda: bool(window.results.studies))
+    window.workspaces.go_to("tradeoff")
     shown = window.panels["tradeoff"].plot
     qtbot.waitUntil(lambda: any("baseline" in one for one in _painted(shown)))
     for place, _ in window.workspaces:

@@ -218,7 +218,8 @@ def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
     with torch.inference_mode():
         sampled = model.velocity(task.noise, 0, begin(model, fixture, time))
         times = torch.from_numpy(time).expand(3)
-        trained = model(task.noise.expand(3, -1, -1), fixture["in.lat_ctx"], prompt, *texts, times)
+        known = model.conditions(fixture["in.lat_ctx"], prompt, *texts, None)
+        trained = model.follow(task.noise.expand(3, -1, -1), prompt, known, times, None)
     assert_close(trained, sampled, ONE_FORWARD, "the velocity of training")
 
 

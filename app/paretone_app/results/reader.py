@@ -75,7 +75,7 @@ class Results(QObject):
         self._scores: Scores | None = None
         self._made: dict[str, MadePoint] = {}
         """Both used by the worker thread only."""
-        self.takes.changed.connect(partial(self.read, _TAKES))
+        self.takes.changed.connect(self._takes_changed)
 
     def shut_down(self) -> None:
         self._background.shut_down()
@@ -125,6 +125,10 @@ class Results(QObject):
     def _take_servers(self, points: tuple[Point, ...]) -> None:
         self._of_servers = points
         self._arrange()
+
+    def _takes_changed(self) -> None:
+        """A method, not a partial: Qt ends its connection with the reader."""
+        self.read(_TAKES)
 
     def read_listened(self) -> None:
         """Read the results of listening tests after one has ended; points depend on them."""

@@ -90,7 +90,8 @@ class ServersPresenter(Presenter):
                 raise Cancelled
 
         def progress(level: Level, done: float, total: float) -> None:
-            self._told.emit(f"{level}: {done:.0f} of {total:.0f} {'s' if wanted.seconds else 'answered'} …")
+            said = f"{done:.0f} of {total:.0f}"
+            self._told.emit(f"{level}: {said} s …" if wanted.seconds else f"{level}: {said} answered …")
 
         texts = catalogue.harvard_sentences()[:20]
         target = Target(wanted.url, wanted.model, wanted.voice, wanted.token)

@@ -119,7 +119,7 @@ def _both(weight: float, on_top: float) -> tuple[str, ...]:
 
 
 def guided(setting: Setting, strength: float) -> Setting:
-    name = "guidance" if "guidance" in setting.options else "flow_guidance"
+    name = "flow_guidance" if "flow_guidance" in setting.options else "guidance"
     return replace(setting, options=setting.options.replace(**{name: strength}))
 
 

@@ -264,7 +264,7 @@ def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: P
         speak(model, of=cloning, who=own(recording))
     with pytest.raises(AudioError, match="lasts 21 s, but LLaSA has room for 20 s"):
         speak(model, of=cloning, who=own(write_noise(tmp_path / "long.wav", 21, 16000)))
-    with pytest.raises(AudioError, match="is missing"):
+    with pytest.raises(AudioError, match="There is no recording"):
         make_ready(model, cloning, own(tmp_path / "none.wav"))
     make_ready(model, setting(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
 
