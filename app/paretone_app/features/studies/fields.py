@@ -313,9 +313,8 @@ class _ServerLine(_Entry):
             "Fields of each request",
             "Further fields; those with several values are varied, in every combination",
         )
-        self.token = build.named(
-            QCheckBox("Needs a token"), tip=f"Taken from the environment variable {TOKEN}: studies are passed on"
-        )
+        tip = f"Taken from the environment variable {TOKEN}: studies are passed on"
+        self.token = build.named(QCheckBox("Token"), "Needs a token", tip)
         tip = "Send the recording of each voice, as ref_audio and ref_text: for servers that clone"
         self.clones = build.named(QCheckBox("Clones"), "Clones the voices", tip)
         for box in (self.token, self.clones):
