@@ -195,6 +195,7 @@ def test_paretone_is_installed_on_a_host_and_its_engine_answers(sshd: Sshd, tmp_
     assert str(CHECKOUT) not in recorder.wait_for_kind(events.EngineReady).machine
     engine.submit(commands.ShutDown(0))
     assert engine.join(60)
+    shutil.rmtree(sshd.home / ".local")  # The next test begins with a host that has no engine.
 
 
 def small_wheel(folder: Path, version: str, program: str = "print('0.2.0')") -> Path:
