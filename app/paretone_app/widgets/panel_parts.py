@@ -104,6 +104,11 @@ class JobProgress(QProgressBar):
             self.setFormat("%p %")
 
 
+def export_buttons(actions: Sequence[Action]) -> QWidget:
+    """One button per file format."""
+    return build.row(*((ActionButton(action, name=action.tip), 1) for action in actions))
+
+
 class InstallOffer(QWidget):
     """Button to install missing packages, or to cancel that, with a line of progress; hidden if none is missing."""
 

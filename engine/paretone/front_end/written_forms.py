@@ -155,26 +155,27 @@ SCRIPTURE = _table(
     "Thess=Thessalonians Tim=Timothy Heb=Hebrews Jas=James Pet=Peter Rev=Revelation John=John Luke=Luke Mark=Mark "
     "Acts=Acts Job=Job Jn=John Lk=Luke"
 )
+_STREETS = _table(
+    "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Sq=Square Ter=Terrace Cir=Circle"
+)
+STREETS = _STREETS | _table("St=Street Dr=Drive Hwy=Highway")
 ENDINGS = (
     _table(
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
-        "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Pkwy=Parkway Bldg=Building Dept=Department dept=department "
+        "Bldg=Building Dept=Department dept=department "
         "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists lang=language "
         "hist=history avail=available srs=seniors qtr=quarter hols=holidays ht=height precip=precipitation "
         "coll=college Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station "
         "Twp=Township Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing "
         "Intl=International Natl=National Div=Division est=established co=company Univ=University Assn=Association "
-        "Govt=Government govt=government ed=edition depts=departments orgs=organizations Esq=Esquire Ct=Court Pl=Place "
-        "Sq=Square Ter=Terrace Cir=Circle Mktg=Marketing Exec=Executive Eng=Engineering"
+        "Govt=Government govt=government ed=edition depts=departments orgs=organizations Esq=Esquire "
+        "Mktg=Marketing Exec=Executive Eng=Engineering"
     )
+    | _STREETS
     | WEEKDAYS
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
 )
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
-STREETS = _table(
-    "St=Street Ave=Avenue Blvd=Boulevard Rd=Road Dr=Drive Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Hwy=Highway Sq=Square "
-    "Ter=Terrace Cir=Circle"
-)
 DIRECTIONS = _table("N=North S=South E=East W=West NE=Northeast NW=Northwest SE=Southeast SW=Southwest")
 ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
 _STATES = """

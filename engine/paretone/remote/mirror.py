@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Awaitable, Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,21 @@ FRESH = b"+"
 Asking = Callable[[Ask], Awaitable[Any]]
 
 
+@contextmanager
+def _copying(folder: Path) -> Iterator[None]:
+    """Raise :class:`StudyError` with the reason if the study in ``folder`` cannot be copied within."""
+    problem = f"The study in {folder} could not be copied"
+    with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
+        yield
+
+
 def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
     """The blocks of the study's database in ``folder`` that differ from those with the digests ``known``; without any,
     a consistent copy is made first. ``more``: whether others are left."""
     source, copy = folder / DATABASE, folder / "copy.sqlite"
     if not source.is_file():
         return {"size": 0, "blocks": [], "more": False}
-    problem = f"The study in {folder} could not be copied"
-    with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
+    with _copying(folder):
         if known[:1] == FRESH:
             _back_up(source, copy)
         content = copy.read_bytes()
@@ -72,7 +79,7 @@ class Mirror:
 
     def require_own(self) -> None:
         """Raise :class:`StudyError` for takes here that this host did not make: times of two machines do not mix."""
-        with readable(StudyError, f"The study in {self.folder} could not be copied", "", sqlite3.Error):
+        with _copying(self.folder):
             if _takes(self.folder / DATABASE) - _takes(self._copy):
                 raise StudyError(
                     f"The study in {self.folder} has takes that another machine made, and times of two machines do not "
@@ -81,8 +88,7 @@ class Mirror:
 
     async def fetch(self, ask: Asking) -> None:
         """Bring what is new. Raises :class:`StudyError`."""
-        problem = f"The study in {self.folder} could not be copied"
-        with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
+        with _copying(self.folder):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             self._copy.touch()
             fresh, more = FRESH, True

@@ -72,6 +72,11 @@ class Level:
         rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", typed)
         return cls(int(typed) if typed.isdecimal() else 0, float(rate[1]) if rate else 0.0)
 
+    @classmethod
+    def typed(cls, text: str) -> list[tuple[str, Level]]:
+        """The loads in ``text``, between blanks, commas or semicolons: each as typed, and read."""
+        return [(one, cls.of(one)) for one in re.findall(r"[^\s,;]+", text)]
+
     @property
     def option(self) -> dict[str, float]:
         """As an option of a setting, by its name."""

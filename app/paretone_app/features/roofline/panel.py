@@ -26,7 +26,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.panel_parts import CopyKey, JobProgress, TextsTable
+from paretone_app.widgets.panel_parts import CopyKey, JobProgress, TextsTable, export_buttons
 from paretone_app.widgets.side_panel import SidePanel
 
 COLUMNS = (
@@ -197,11 +197,11 @@ class RooflinePanel(SidePanel):
         self._reports: Reports = dict.fromkeys(SIDES)
         self._running: str | None = None
         self._said, self._look = "", "muted"
-        self._build(colours, save)
+        self._build(colours)
         recolour(self, colours)
         self._show()
 
-    def _build(self, colours: Colours, save: Sequence[Action]) -> None:
+    def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
         can = self.can
         self.measure_buttons = {side: ActionButton(action) for side, action in self._measure.items()}
@@ -226,7 +226,7 @@ class RooflinePanel(SidePanel):
             action.explain(lambda: "" if any(self._reports.values()) else "Measure first.")
         self.trace_button = ActionButton(can["trace"])
         placed: list[build.Placed] = [*self.measure_buttons.values(), self.again_button, self.ceilings_box]
-        exports = build.row(*((ActionButton(action, name=action.tip), 1) for action in save))
+        exports = export_buttons(self._save)
         placed += [self.cancel_button, (self.progress, 1), (self.state, 1), exports, self.trace_button]
         top = build.fill(HBoxLayout(), placed)
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()

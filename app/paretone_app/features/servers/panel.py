@@ -136,7 +136,7 @@ class ServersPanel(QWidget):
         url = self.url.text().strip()
         if not is_address(url):
             raise SettingError(f"“{url}” is no address; type one such as http://127.0.0.1:8880.")
-        loads = tuple(map(Level.of, re.findall(r"[^\s,;]+", self.clients.text())))
+        loads = tuple(load for _, load in Level.typed(self.clients.text()))
         if not loads or not all(one.is_possible for one in loads):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))

@@ -102,7 +102,12 @@ def _words(options: Mapping[str, Any]) -> str:
 
 NOT_MEASURED = "not measured here yet"
 _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
-_CALIBRATE = "Calibrate first"
+
+
+def lacks_calibration(state: AppState, technique: Technique, found: Applicability) -> bool:
+    """Whether nothing but a calibration is missing, of which there is none yet."""
+    calibrated = technique.prepared_by != "calibration" or bool(state.artefacts.fingerprint(technique.name))
+    return found.fit is Fit.UNPREPARED and not calibrated
 
 
 def fit_words(state: AppState, technique: Technique, found: Applicability, used: bool = False) -> str:
@@ -112,8 +117,7 @@ def fit_words(state: AppState, technique: Technique, found: Applicability, used:
     """
     info = state.selection.info
     if used and found.why:
-        lacks = technique.prepared_by == "calibration" and not state.artefacts.fingerprint(technique.name)
-        words = _CALIBRATE if lacks and found.fit is Fit.UNPREPARED else ""
+        words = "Calibrate first" if lacks_calibration(state, technique, found) else ""
     elif found.fit is Fit.APPLIES:
         little = technique.little(info) if info is not None and state.selection.ready else ""
         words = little.rstrip(".") or "Applies here"
@@ -264,11 +268,12 @@ class TechniqueCard(QGroupBox):
         said = " · ".join(filter(None, (fits, "" if self.fit.fit is Fit.IMPOSSIBLE and not gain else gain_words(gain))))
         said = said[:1].upper() + said[1:]
         _say(self.state, said)
-        set_look(self.state, "warning" if _CALIBRATE in fits else "muted")
+        lacks = used and lacks_calibration(state, self.technique, self.fit)
+        set_look(self.state, "warning" if lacks else "muted")
         self.state.setToolTip(localised(" ".join(filter(None, (self.fit.why, gain_details(gain))))))
         self.setAccessibleDescription(localised(f"{self.benefit.text()}. {said}. {self.technique.summary}"))
         _say(self.remarks, " ".join(state.availability.technique_remarks(name)))
-        _say(self.reason, "" if _CALIBRATE in fits else state.availability.technique_problem(name))
+        _say(self.reason, "" if lacks else state.availability.technique_problem(name))
         self._offer = state.availability.training_offer(name)
         self.train.setVisible(self._offer is not None)
         if self._offer is not None:

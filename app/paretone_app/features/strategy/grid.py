@@ -78,13 +78,13 @@ class Figures(QWidget):
         grid.setHorizontalSpacing(BROAD)
         grid.setVerticalSpacing(0)
         self._rows: list[list[QLabel]] = []
-        self._heads: list[QLabel] = []
+        self._heads: dict[str, QLabel] = {}
         for column, (name, meaning) in enumerate(self.COLUMNS, start=1):
             head = build.label(name, "muted", tip=meaning)
             head.setProperty(TERM, name)
             head.setAlignment(Qt.AlignmentFlag.AlignRight)
             grid.addWidget(head, 0, column)
-            self._heads.append(head)
+            self._heads[name] = head
         for row in (1, 2):
             labels = [QLabel() for _ in range(len(self.COLUMNS) + 1)]
             for column, label in enumerate(labels):
@@ -101,14 +101,15 @@ class Figures(QWidget):
 
     def name_flow(self, of_flow: bool) -> None:
         """Say whether operations are those of the flow after a language model."""
-        self._heads[4].setText("Flow operations" if of_flow else "Operations")
+        self._heads["Operations"].setText("Flow operations" if of_flow else "Operations")
 
     def show_row(self, row: int, figures: Sequence[str] | None) -> None:
         for column, label in enumerate(self._rows[row]):
             label.setVisible(figures is not None)
             label.setText("" if figures is None else figures[column])
             if column and figures is not None:
-                label.setAccessibleName(f"{figures[0]}, {self._heads[column - 1].text()}: {figures[column]}")
+                head = self._heads[self.COLUMNS[column - 1][0]].text()
+                label.setAccessibleName(f"{figures[0]}, {head}: {figures[column]}")
 
     def texts(self, row: int) -> list[str]:
         return [label.text() for label in self._rows[row]]

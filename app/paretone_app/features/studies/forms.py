@@ -257,7 +257,7 @@ def _voice(voice: Voice) -> object:
 
 
 def _server(typed: Server) -> dict[str, object]:
-    loads = [(one, Level.of(one)) for one in re.findall(r"[^\s,;]+", typed.loads)]
+    loads = Level.typed(typed.loads)
     if wrong := next((one for one, load in loads if not load.is_possible), ""):
         raise StudyError(f"Loads are clients at once, 1 8, or requests a second, 0.5/s; not “{wrong}”.")
     made: dict[str, Any] = {

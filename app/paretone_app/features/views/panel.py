@@ -23,7 +23,7 @@ from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
-from paretone_app.widgets.panel_parts import JobProgress
+from paretone_app.widgets.panel_parts import JobProgress, export_buttons
 
 _NO_FIGURE = "Compute a figure first."
 _INVITATION = (
@@ -67,8 +67,7 @@ class ViewsPanel(QWidget):
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
         head, foot = (self.chooser, self._question, self._source), (self.progress, self.enlarge_button)
-        exports = build.row(*((ActionButton(action, name=action.tip), 1) for action in self._save))
-        left = build.column(*head, (area, 1), buttons, *foot, exports)
+        left = build.column(*head, (area, 1), buttons, *foot, export_buttons(self._save))
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
