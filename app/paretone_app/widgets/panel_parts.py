@@ -33,7 +33,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class ShownPanel(QWidget):
-    """A panel that computes only while it is seen, neither in another workspace nor behind another tab."""
+    """A panel that computes only while the user sees it: its workspace is open, and no other tab covers it."""
 
     shown = Signal()
     """It is seen from now on."""
@@ -44,7 +44,7 @@ class ShownPanel(QWidget):
 
     @property
     def is_seen(self) -> bool:
-        """Qt calls panels behind other tabs visible, too, and moves them outside the window."""
+        """Whether the user sees it. To Qt a panel behind another tab is visible, too, but lies outside the window."""
         place, room = self.rect(), self.window()
         place.moveTopLeft(self.mapTo(room, place.topLeft()))
         return self.isVisible() and room.rect().intersects(place)

@@ -231,7 +231,8 @@ def _decoded(raw: bytes, spelled: Sequence[str]) -> tuple[list[Segment], list[Se
     sounds = [name.isdecimal() for name, _, _ in found if name]
     if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
         return found, []
-    # Any phones fit slurred words better than their own do. Dearer ones show whether words are said again.
+    # Slurred words fit other phones better than their own. A second alignment, in which other phones are less likely,
+    # shows whether words are said again.
     again = _walked(raw, spelled, DEARER)
     latest, run, longest = -1, 0, 0
     for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):

@@ -71,7 +71,7 @@ def read_artefact(path: str | Path, noun: str) -> object:
 
 
 def artefact_in(path: str | Path, technique: Technique) -> Any:
-    """The artefact of ``technique`` in a file of its own. Raises :class:`ProfileError`."""
+    """Read an artefact of ``technique`` from the file ``path``. Raises :class:`ProfileError`."""
     assert technique.artefact is not None and technique.artefact_file is not None
     return technique.artefact.read(read_artefact(path, technique.artefact_file.noun), str(path))
 

@@ -327,7 +327,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class AnyTake:
-    """What is known of a synthesis for listening besides its audio."""
+    """The fields that a take and its summary share."""
 
     id: str
     created: str

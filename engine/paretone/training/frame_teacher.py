@@ -1,9 +1,9 @@
 """Qwen3-TTS as the teacher of its students: its tokens are frames of several codes.
 
-A sequence is a prompt and the frames after it; each element is the sum of the embeddings of a text and of all codes of
-a frame, none of which learn. The talker predicts a frame's first code; the other codes come from its hidden state, by a
-predictor that does not learn either, so a student also learns to give the predictor the hidden states of the whole
-talker. Every frame costs the predictor as many positions as it has codes, so only some frames are completed.
+A training sequence is a prompt followed by frames. Each element is the sum of a text embedding and the embeddings of a
+frame's codes; these embeddings are frozen. The talker predicts the first code of a frame. A frozen predictor computes
+the other codes from the talker's hidden state, so a student also learns to produce the hidden states of the whole
+talker. The predictor needs a position for each code of a frame, so only one frame in :data:`COMPLETED` is completed.
 """
 
 from __future__ import annotations

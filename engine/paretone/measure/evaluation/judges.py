@@ -263,6 +263,6 @@ class FaultJudge:
 def heard(
     judge: Judge, text: str, voice: Voice, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
 ) -> Verdict:
-    """Verdict of any ``judge``; one of faults is told the ``seams``."""
+    """Verdict of any ``judge``; only that of faults uses the ``seams``."""
     known = {"seams": seams} if isinstance(judge, FaultJudge) else {}
     return judge.hear(text, voice, samples, rate, **known)

@@ -65,9 +65,9 @@ def read_weights(path: Path, check: Check = lambda: None, numbers: Collection[st
 
 
 def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = ()) -> dict[Any, Any]:
-    """The weights in a checkpoint's ``content``: those of a training that keeps more beside them, under names
-    :func:`without_wrappers`, and without parts ``before`` the model's own. Raises :class:`CheckpointError` for LoRA
-    weights, and for a name that is there twice."""
+    """The weights in a checkpoint's ``content``, which in checkpoints of trainings is one entry of several. Their names
+    lose the parts that wrappers add (:func:`without_wrappers`) and leading parts in ``before``. Raises
+    :class:`CheckpointError` for LoRA weights, and if two names become the same."""
     inner = next((content[name] for name in _HOLDERS if isinstance(content.get(name), Mapping)), content)
     require_no_lora(inner, where)
     found: dict[Any, Any] = {}
@@ -440,7 +440,7 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
 
 WEIGHTS = "model.safetensors"
 _BESIDE = "optimizer", "scheduler", "scaler", "rng_state", "training_args"
-"""Beginnings of what the trainer of ``transformers`` saves beside the weights."""
+"""Names of the other files that the trainer of ``transformers`` saves begin with these."""
 
 
 @dataclass(frozen=True)
@@ -513,7 +513,7 @@ class Shards:
         return sound_tensors(weights, self.where), others
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of all weights, without reading them. Raises :class:`CheckpointError` for damaged files."""
+        """Shapes of all weights, in safetensors without reading these. Raises :class:`CheckpointError` if damaged."""
         found: dict[str, tuple[int, ...]] = {}
         for path in self.paths:
             if path.suffix != SAFETENSORS:

@@ -44,7 +44,7 @@ def compute(task: Task) -> Findings:
 
     def end(steps: int, changed: dict[str, object], used: UsedTechnique | None, title: str) -> np.ndarray:
         placed = {"steps": steps, **fixed, **changed}
-        # The flow after a language model has options of its own.
+        # In the setting only options that the model has; the flow after a language model has more, set in the plan.
         known = {name: value for name, value in placed.items() if name in options}
         chosen = replace(setting, options=setting.options.replace(**known))
         if used is not None:
