@@ -221,7 +221,7 @@ def bundled(place: Path, results: dict) -> None:
     table = StrategyTable(compatibility_of(speech.info, setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     used = setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
-    prompt, prepared = speech._prepare("The juice of lemons makes fine punch.", voice(), options, lambda: None)
+    prompt, prepared = speech.prepare("The juice of lemons makes fine punch.", voice(), options, lambda: None)
     passage = prepared.passages[0]
     # Without a table it does what the releases do under random weights.
     plain = {"baseline": Profile.of(setting, speech.info)}

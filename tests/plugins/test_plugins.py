@@ -394,7 +394,7 @@ FAILING = {
     "looping": (
         "    from paretone_phone_flow_network import PhoneFlow, load as own\n"
         "    speech = own(request)\n"
-        "    speech._decode = lambda *given: 1 / 0\n"
+        "    speech.decode = lambda *given: 1 / 0\n"
         "    return speech",
         "failed (ZeroDivisionError: division by zero, plugin_looping.py line",
     ),

@@ -115,7 +115,7 @@ def loading(told: str) -> Callable[..., SpeechModel]:
             raise CheckpointError(
                 f"{speech.info.checkpoint} does not read the phones of natural speech; give the export of voice-f5."
             )
-        speech._front_end = ToldFrontEnd(Path(speech.info.checkpoint).parent, TOLD[told])
+        speech.front_end = ToldFrontEnd(Path(speech.info.checkpoint).parent, TOLD[told])
         return speech
 
     return load

@@ -132,10 +132,10 @@ class Exported:
         plan = resolve(speech.info, setting)
         target = speech.networks(plan).target
         voice = catalogue.voice("", setting.model, str(self.root))
-        prompt, text = speech._prepare(TEXT, voice, plan.options, lambda: None, setting.seed)
+        prompt, text = speech.prepare(TEXT, voice, plan.options, lambda: None, setting.seed)
         found = []
         for passage in text.passages:
-            request = speech._request(target, passage, prompt, plan.options)
+            request = speech.request(target, passage, prompt, plan.options)
             target.tokens.reach(request.first_position + request.maximum)
             found.append((target.tokens, request))
         return found

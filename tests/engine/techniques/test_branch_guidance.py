@@ -56,12 +56,12 @@ def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
     times = sampling_grid(STEPS, "uniform")
     follow = euler_steps(times)
     begun = script.passages[0], script.prompt, times[:-1], script.options, (ALL, TEXT_ALONE, NOTHING)
-    run: Any = model._begin(model._backbone, *begun)
+    run: Any = model.begin(model.backbone, *begun)
     found = state(model, of)
     with torch.inference_mode():
         expected = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
         for step in range(STEPS):
-            velocities = model._backbone.velocity(expected, step, run)
+            velocities = model.backbone.velocity(expected, step, run)
             expected = follow(expected, three_branch_velocity(velocities, 2.0, 4.0), step)
     assert torch.allclose(found, expected, atol=1e-4)
     assert not torch.allclose(found, state(model, setting(STEPS)), atol=1e-2)
@@ -71,16 +71,15 @@ def test_operations_count_the_branches_that_ran(model: F5Speech) -> None:
     """Three branches for the first half of the times, then two, then one."""
     of = using("separate_guidance", text=2.0, voice=1.0, text_until=0.2, voice_until=0.6)
     spoken = speak(model, of)
-    frames = state(model, of).shape[1]
-    cost = {count: model._operations(frames, resolve(model.info, of).options, count).evaluation for count in (1, 2, 3)}
+    plan, (passage,) = resolve(model.info, of), scripted(model, TEXT, VOICE, of).passages
+    cost = {count: model.evaluation_cost(passage, plan.options, count).evaluation for count in (1, 2, 3)}
     times = sampling_grid(STEPS, "uniform")[:-1]
     ran = [3 if time < 0.2 else 2 if time < 0.6 else 1 for time in times]
     assert ran == [3, 3, 3, 2, 2, 1]
     assert spoken.measurements.ops_ratio == pytest.approx(sum(cost[one] for one in ran) / (STEPS * cost[2]))
     assert spoken.trace.computed[0] == pytest.approx([cost[one] / cost[3] for one in ran])
-    plan = resolve(model.info, of)
     assert (plan.branches, plan.reference_branches) == (3, 2)
-    assert plan.ops_ratio(model._operations(frames, plan.options)) is None, "only a run can tell"
+    assert plan.ops_ratio(model.evaluation_cost(passage, plan.options)) is None, "only a run can tell"
 
 
 def test_no_threshold_skips_nothing_and_a_high_one_all_it_may(model: F5Speech) -> None:

@@ -107,8 +107,8 @@ def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[s
     batch = teacher.collate([[SpokenTokens("one", text, np.array(codes))], [SpokenTokens("one", text, np.array([1]))]])
     speech = release.load()
     options = catalogue.entry(model).options_with(**({"mode": "cross_lingual"} if model == COSY else {"clone": False}))
-    prompt, passages = speech._prepare("Go on.", release.voice, options, lambda: None)
-    request = speech._request(speech.own, passages.passages[0], prompt, options)
+    prompt, passages = speech.prepare("Go on.", release.voice, options, lambda: None)
+    request = speech.request(speech.own, passages.passages[0], prompt, options)
     length = request.embedded.shape[1]
     found = functional.embedding(batch.ids[0], teacher.network.embedding.weight)
     assert torch.equal(found[:length], request.embedded[0])

@@ -103,7 +103,7 @@ class Interrupted(Observer):
         self.left, self.layers_since = after, 0
         self.reported: list[tuple[int, int]] = []
         for index in range(LAYERS):
-            model._backbone.block(index).attention.register_forward_hook(self.count)
+            model.backbone.block(index).attention.register_forward_hook(self.count)
 
     def count(self, *call: object) -> None:
         self.layers_since += self.left <= 0

@@ -49,11 +49,11 @@ class CodeLm(LanguageSpeech):
         super().__init__(info, folder.network(), folder.rate, folder.student, folder.draft)
         self._folder, self._codec = folder, codec
 
-    def _warm_up(self, network):
+    def first_run(self, network):
         tokens = network.tokens
         tokens.logits(tokens.transformer(tokens.embed([[0]]), tokens.cache(1)))
 
-    def _prepare(self, text, voice, options, check, seed=None):
+    def prepare(self, text, voice, options, check, seed=None):
         recording, rate = read_recording(voice.audio), self.info.sample_rate
         samples = resample_prompt(torch.from_numpy(recording.samples), recording.sample_rate, rate)
         with torch.inference_mode():
@@ -65,25 +65,25 @@ class CodeLm(LanguageSpeech):
             passages.append(Passage(piece, ids, max(1, round(len(piece) / LETTERS * self.token_rate))))
         return prompt, Passages(tuple(passages))
 
-    def _request(self, network, passage, prompt, options):
+    def request(self, network, passage, prompt, options):
         texts = network.tables[TEXTS]
-        ids = torch.tensor(self._official_prompt(passage, prompt), device=texts.device)
+        ids = torch.tensor(self.official_prompt(passage, prompt), device=texts.device)
         return Request(texts[ids][None], torch.arange(len(ids)), len(ids), 0, 4 * passage.expected)
 
-    def _token_sampler(self, passage, prompt, options):
+    def token_sampler(self, passage, prompt, options):
         if not options["temperature"]:
             return Greedy()
         values = (options[name] for name in ("temperature", "top_k", "top_p", "repetition_penalty"))
         return Nucleus(*values, tuple(prompt.codes))
 
-    def _decoder(self, prompt, seed, options):
+    def decoder(self, prompt, seed, options):
         return Whole(self._codec)
 
     @property
     def official_ids(self):
         return OfficialIds(len(self.own.tables[TEXTS]), *self._folder.ids)
 
-    def _official_prompt(self, passage, prompt):
+    def official_prompt(self, passage, prompt):
         return (*passage.ids, *(code + self._folder.first_code for code in prompt.codes))
 
 

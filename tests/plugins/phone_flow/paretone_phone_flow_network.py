@@ -58,38 +58,38 @@ class PhoneFlow(FlowSpeech):
         super().__init__(info, network, device, HOP / RATE)
         self._vocoder, self._reader, self._vocabulary = vocoder, NaturalReader(), PhoneVocabulary(PHONES)
 
-    def _warm_up(self, backbone):
+    def first_run(self, backbone):
         frames = torch.zeros(1, 8, BANDS, device=self._device)
         run = Run(1, frames[..., 0].long(), frames[:, 0], torch.zeros(1, device=self._device))
         self._vocoder.decode(backbone.velocity(frames, 0, run).mT)
 
-    def _prepare(self, text, voice, options, check, seed=None):
+    def prepare(self, text, voice, options, check, seed=None):
         pieces, notes = self._reader.pieces(text, HowToRead.of(options, seed))
         ids = [torch.from_numpy(labels(one.phones, one.mel_frames, self._vocabulary))[None] for one in pieces]
         passages = tuple(Passage(one.text, said, said.shape[1]) for one, said in zip(pieces, ids, strict=True))
         return Prompt(mel_of(voice.audio).mean(dim=1)), Passages(passages, notes)
 
-    def _begin(self, backbone, passage, prompt, times, options, branches=None):
+    def begin(self, backbone, passage, prompt, times, options, branches=None):
         branches = branches or ((ALL, NOTHING) if is_guided(options["guidance"]) else (ALL,))
         ids = [torch.full_like(passage.ids, NOTHING_SAID) if one == NOTHING else passage.ids for one in branches]
         voice = [prompt.voice if one == ALL else torch.zeros_like(prompt.voice) for one in branches]
         parts = (torch.cat(ids), torch.cat(voice), torch.from_numpy(times))
         return Run(len(branches), *(one.to(self._device) for one in parts))
 
-    def _sampler(self, passage, times, seed, options):
+    def sampler(self, passage, times, seed, options):
         noise = torch.randn(1, passage.frames, BANDS, generator=torch.Generator().manual_seed(seed))
         return Sampler(noise.to(self._device), euler_steps(times))
 
-    def _guided(self, velocities, options):
+    def guided(self, velocities, options):
         return guided_velocity(velocities, float(options["guidance"]))
 
-    def _decode(self, state, passage, prompt):
+    def decode(self, state, passage, prompt):
         mel = state[0] * SPREAD + MEAN
         return Decoded(self._vocoder.decode(mel.T[None])[0].cpu().numpy(), mel.cpu().numpy())
 
-    def _operations(self, frames, options, branches=None):
-        rows, layer = branches or 1 + is_guided(options["guidance"]), 4.0 * frames * WIDTH * WIDTH * KERNEL
-        return OperationCounts(0.0, layer, 2.0 * frames * WIDTH * BANDS * (KERNEL + 1), LAYERS, rows)
+    def evaluation_cost(self, passage, options, branches=None):
+        rows, layer = branches or 1 + is_guided(options["guidance"]), 4.0 * passage.frames * WIDTH * WIDTH * KERNEL
+        return OperationCounts(0.0, layer, 2.0 * passage.frames * WIDTH * BANDS * (KERNEL + 1), LAYERS, rows)
 
 
 def load(request):

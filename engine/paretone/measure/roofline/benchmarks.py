@@ -36,7 +36,7 @@ LAUNCHES = 2000
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
     """Ceilings of ``device``: cached; measured anew if ``again``. ``check``, between the measurements, may cancel.
     Raises :class:`paretone.errors.DeviceError` if the device cannot be measured."""
-    found = None if again else store.kept(_blank(device).key)
+    found = None if again else store.kept(unmeasured(device).key)
     if found is None:
         found = measure(device, check)
         store.keep(found)
@@ -62,7 +62,7 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
             "it."
         ) from error
     return replace(
-        _blank(device),
+        unmeasured(device),
         operations=operations,
         bytes=copied,
         launch_seconds=launch,
@@ -87,7 +87,7 @@ def best_seconds(run: Callable[[], object], device: torch.device) -> float:
     return min(seconds, *(timed(repeats) for _ in range(RUNS - 1))) / repeats
 
 
-def _blank(device: torch.device) -> Ceilings:
+def unmeasured(device: torch.device) -> Ceilings:
     """Ceilings without values, for the device's key."""
     on_processor = device.type == "cpu"
     threads = torch.get_num_threads() if on_processor else 1

@@ -169,9 +169,9 @@ class CosySpeech(LanguageSpeech):
         super().__init__(
             info, network_of(model), TOKEN_RATE, lambda student: network_of(folder.student(student)), folder.draft
         )
-        self._flow, self._vocoder, self._edition = flow, vocoder, folder.edition
+        self.flow, self.vocoder, self._edition = flow, vocoder, folder.edition
         self._names = CosyNames(len(model.text), folder.edition.layout)
-        self._tokenizer, self._prompts = tokenizer, prompts
+        self.tokenizer, self._prompts = tokenizer, prompts
         self._flow_base, self._flow_path = flow_base, folder.root / FLOW
         self._mel = PlannedMel(flow, info.of_flow, self._read_mel_script)
         self._tokens: LastUsed[tuple[int, ...]] = LastUsed(MOST_READ)
@@ -229,7 +229,7 @@ class CosySpeech(LanguageSpeech):
 
         def flow(tokens: Sequence[int]) -> FlowInternals:
             def decode(state: Tensor) -> Decoded:
-                stream = AudioStream(self._vocoder, SeededNoise(script.seed, self._vocoder.config))
+                stream = AudioStream(self.vocoder, SeededNoise(script.seed, self.vocoder.config))
                 return Decoded(_samples(stream.push(state[:, script.prompt.voice.acoustic.frames :].mT, last=True)))
 
             mel = self._of_tokens(script, tokens)
@@ -265,7 +265,7 @@ class CosySpeech(LanguageSpeech):
         return replace(mel, prompt=prompt, passages=(self._mel.whole(prompt, tokens, mel, text),))
 
     @torch.inference_mode()
-    def _warm_up(self, network: LanguageNetwork) -> None:
+    def first_run(self, network: LanguageNetwork) -> None:
         request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,))
         tokens, length = network.tokens, request.first_position
         tokens.reach(length + 1)
@@ -273,25 +273,25 @@ class CosySpeech(LanguageSpeech):
         tokens.transformer(request.embedded, cache, request.positions)
         embedded = tokens.embed(torch.zeros(1, 1, dtype=torch.long))
         tokens.logits(tokens.transformer(embedded, cache, request.positions[-1:] + 1))
-        voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self._flow.config.bands)
-        prompt = AcousticPrompt(*voice, torch.ones(1, self._flow.config.speaker_width))
-        decoder = CosyDecoder(self._mel, self._vocoder, prompt)
+        voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self.flow.config.bands)
+        prompt = AcousticPrompt(*voice, torch.ones(1, self.flow.config.speaker_width))
+        decoder = CosyDecoder(self._mel, self.vocoder, prompt)
         decoder.push([0] * WARM_UP_TOKENS)
         decoder.finish()
         devices.synchronise(tokens.device)
 
-    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+    def ready_voice(self, voice: Voice, observer: Observer) -> None:
         observer.status("Listening to the recording …")
         self._prompts(Path(voice.audio), observer.check)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[CosyPrompt, Passages[TokenPassage]]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])
-        return prepare(text, mode, instruction, voice, heard, self._tokenizer, self._edition.prefix)
+        return prepare(text, mode, instruction, voice, heard, self.tokenizer, self._edition.prefix)
 
-    def _request(self, network: LanguageNetwork, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> Request:
+    def request(self, network: LanguageNetwork, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> Request:
         return model_of(network).request(prompt.ids, passage.ids)
 
     @property
@@ -301,23 +301,23 @@ class CosySpeech(LanguageSpeech):
         stops = tuple(first + stop for stop in model.tokens.stops)
         return OfficialIds(first + model.tokens.rows, first, model.codes, stops)
 
-    def _official_prompt(self, passage: TokenPassage, prompt: CosyPrompt) -> tuple[int, ...]:
+    def official_prompt(self, passage: TokenPassage, prompt: CosyPrompt) -> tuple[int, ...]:
         model = model_of(self.own)
         return self._names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
 
-    def _token_sampler(self, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
+    def token_sampler(self, passage: TokenPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
 
-    def _decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:
-        return self._planned_decoder(prompt, seed, LanguagePlan.begin(self.info, options), NOBODY)
+    def decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:
+        return self.planned_decoder(prompt, seed, LanguagePlan.begin(self.info, options), NOBODY)
 
-    def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan, voice: Voice) -> CosyDecoder:
+    def planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan, voice: Voice) -> CosyDecoder:
         options, of_flow = plan.options, self.info.mel_flow
         assert of_flow is not None
         flow = plan.flow or FlowPlan.begin(self.info.of_flow, of_flow.values(options), seed)
         speed, at_once, acoustic = float(options["speed"]), not options["stream"], prompt.voice.acoustic
         script = self._mel.planned(flow, voice)
-        return CosyDecoder(self._mel, self._vocoder, acoustic, seed, speed, at_once, self._edition, script)
+        return CosyDecoder(self._mel, self.vocoder, acoustic, seed, speed, at_once, self._edition, script)
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:

@@ -73,9 +73,9 @@ class PlannedMel(PlannedFlow):
         measure before the first take."""
         self.flow, self._read_script = packed(flow), read_script
         self.info = info or _INFO
-        self._backbone, self._device = flow.estimator, flow.noise.device
+        self.backbone, self._device = flow.estimator, flow.noise.device
         self._backbones = Backbones(flow.estimator, self._read, lambda estimator: None)
-        self._graphs, self._memory = GraphCache(), {}
+        self.graphs, self.memory = GraphCache(), {}
 
     def planned(self, plan: FlowPlan | None = None, voice: Voice = NOBODY, observer: Observer = SILENT) -> FlowScript:
         """A script for parts under ``plan``, by default that of the flow's own options. Raises :class:`PlainError`."""
@@ -95,7 +95,7 @@ class PlannedMel(PlannedFlow):
         return MelPart(given, 0, self.memories(script, closing=True), text)
 
     # --- As a flow model ----------------------------------------------------------------------------------------------
-    def _begin(
+    def begin(
         self,
         backbone: FlowEstimator,
         passage: MelPart,
@@ -108,18 +108,18 @@ class PlannedMel(PlannedFlow):
         given = passage.conditions[rows if branches is None else [int(one > ALL) for one in branches]]
         return backbone.begin(given, backbone.schedule(times), passage.first, passage.memories)
 
-    def _sampler(self, passage: MelPart, times: np.ndarray, seed: int, options: Values) -> Sampler:
+    def sampler(self, passage: MelPart, times: np.ndarray, seed: int, options: Values) -> Sampler:
         noise = self.flow.noise[..., passage.first : passage.first + passage.frames].mT
         return Sampler(noise, euler_steps(times))
 
-    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+    def guided(self, velocities: Tensor, options: Values) -> Tensor:
         strength = float(options["guidance"])
         if not is_guided(strength):
             return velocities
         # In upstream's order.
         return (1 + strength) * velocities[:1] - strength * velocities[1:]
 
-    def _counts(self, passage: MelPart, options: Values, branches: int | None = None) -> OperationCounts:
+    def evaluation_cost(self, passage: MelPart, options: Values, branches: int | None = None) -> OperationCounts:
         count = branches or self.info.guidance.branches(options)
         return self.flow.estimator.operations(passage.frames, count, passage.first)
 

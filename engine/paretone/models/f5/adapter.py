@@ -37,7 +37,7 @@ from paretone.setting.knobs import Values
 
 
 class F5Speech(FlowSpeech):
-    _backbone: DiT | UNetT
+    backbone: DiT | UNetT
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class F5Speech(FlowSpeech):
         read_weights: Callable[[WeightSet], DiT | UNetT] | None = None,
     ) -> None:
         super().__init__(info, backbone, backbone.proj_out.weight.device, HOP / SAMPLE_RATE, read_weights)
-        self._vocoder, self._front_end, self._read_prompt = vocoder, front_end, read_prompt
+        self._vocoder, self.front_end, self._read_prompt = vocoder, front_end, read_prompt
 
     @torch.inference_mode()
-    def _warm_up(self, backbone: DiT | UNetT) -> None:
+    def first_run(self, backbone: DiT | UNetT) -> None:
         # With one second of silence.
         frames = SAMPLE_RATE // HOP
         silence = torch.zeros(1, frames, backbone.config.mel_dim, device=self._device)
@@ -61,13 +61,13 @@ class F5Speech(FlowSpeech):
         self._vocoder.decode(backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
         devices.synchronise(self._device)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Prompt, Passages[Passage]]:
         prompt = self._read_prompt(voice)
-        return prompt, self._front_end.passages(text, prompt, HowToRead.of(options, seed))
+        return prompt, self.front_end.passages(text, prompt, HowToRead.of(options, seed))
 
-    def _begin(
+    def begin(
         self,
         backbone: DiT | UNetT,
         passage: Passage,
@@ -82,23 +82,23 @@ class F5Speech(FlowSpeech):
         ids, guided = passage.ids.to(self._device), is_guided(options["guidance"])
         return backbone.begin(canvas, ids, times, guided, branches=branches)
 
-    def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
+    def sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # Drawn on the CPU, so that a seed gives the same noise on every device; every passage starts from the seed, as
         # upstream.
         generator = torch.Generator().manual_seed(seed)
-        noise = torch.randn(1, passage.frames, self._backbone.config.mel_dim, generator=generator)
+        noise = torch.randn(1, passage.frames, self.backbone.config.mel_dim, generator=generator)
         return Sampler(noise.to(self._device), euler_steps(times))
 
-    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+    def guided(self, velocities: Tensor, options: Values) -> Tensor:
         return guided_velocity(velocities, float(options["guidance"]))
 
-    def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
+    def decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
         mel = state[0, prompt.frames :]
         samples = prompt.level.restored(self._vocoder.decode(mel.T[None])[0])
         return Decoded(samples.cpu().numpy(), mel.cpu().numpy())
 
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        return self._backbone.operations(frames, is_guided(options["guidance"]), branches)
+    def evaluation_cost(self, passage: Passage, options: Values, branches: int | None = None) -> OperationCounts:
+        return self.backbone.operations(passage.frames, is_guided(options["guidance"]), branches)
 
 
 def load_f5(request: LoadRequest) -> F5Speech:

@@ -99,17 +99,17 @@ class PlannedFlow(ABC):
     """A flow that runs :class:`FlowPlan`."""
 
     info: ModelInfo
-    _backbone: Any
+    backbone: Any
     _backbones: Backbones
     _device: torch.device
     _frame_seconds: float
-    _graphs: GraphCache
-    _memory: dict[str, Any]
+    graphs: GraphCache
+    memory: dict[str, Any]
 
     # --- To be implemented by a family -------------------------------------------------------------------------------
     # The backbone has the model's own type (:class:`Evaluated`): Any.
     @abstractmethod
-    def _begin(
+    def begin(
         self,
         backbone: Any,
         passage: Any,
@@ -122,11 +122,11 @@ class PlannedFlow(ABC):
         :data:`paretone.sampling.guidance.BRANCHES` replace those that the options need."""
 
     @abstractmethod
-    def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
+    def sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
         """The noise of a passage, and the step, on the grid ``times`` (steps + 1,)."""
 
     @abstractmethod
-    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+    def guided(self, velocities: Tensor, options: Values) -> Tensor:
         """Combine the velocities of the branches that ran, branch-major, into the velocity to follow."""
 
     @abstractmethod
@@ -134,7 +134,7 @@ class PlannedFlow(ABC):
         """``text`` ready to be sampled. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _counts(self, passage: Any, options: Values, branches: int | None = None) -> OperationCounts:
+    def evaluation_cost(self, passage: Any, options: Values, branches: int | None = None) -> OperationCounts:
         """Operations of one evaluation of a passage; ``branches`` replaces the number that the options need."""
 
     def ready(self, plan: FlowPlan, voice: Voice | None, observer: Observer) -> None:
@@ -160,17 +160,17 @@ class PlannedFlow(ABC):
                 script = self._script_of(text, voice, whole, observer)
                 return self._drawn(script, script.passages[0], observer.check, evaluator)
 
-            stage = Stage(plan, backbone, self.info.title, voice, self._memory, sample, observer.status)
+            stage = Stage(plan, backbone, self.info.title, voice, self.memory, sample, observer.status)
             return parts.evaluators(plan.evaluator, stage)
         if graphs is None:
             return lambda: Whole(backbone)
-        self._graphs.bound(graphs)
-        return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
+        self.graphs.bound(graphs)
+        return lambda: GraphedEvaluator(backbone, self.graphs, graphs.bucket)
 
     def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
         evaluations = self._evaluation_times(script.times, script.options)
-        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
-        sampler = self._sampler(passage, script.times, script.seed, script.options)
+        run = self.begin(script.backbone, passage, script.prompt, evaluations, script.options)
+        sampler = self.sampler(passage, script.times, script.seed, script.options)
         if script.plan.temperature != 1:
             sampler = replace(sampler, noise=script.plan.temperature * sampler.noise)
         stepper = script.plan.stepper
@@ -192,7 +192,7 @@ class PlannedFlow(ABC):
             return phase.run, phase.counts
 
         def combined(velocities: Tensor, evaluation: int) -> Tensor:
-            return self._guided(velocities, phase_at(phases, evaluation).options)
+            return self.guided(velocities, phase_at(phases, evaluation).options)
 
         if not plan.guidance.decides:
             return Evaluations(evaluator, at, combined, phases[0].counts.evaluation, combining)
@@ -206,25 +206,25 @@ class PlannedFlow(ABC):
         def needed(evaluation: int) -> tuple[Run, OperationCounts]:
             branches = deciding.needed(evaluation)
             if branches not in runs:
-                runs[branches] = self._begin(script.backbone, passage, script.prompt, times, options, branches)
-            return runs[branches], self._counts(passage, options, len(branches))
+                runs[branches] = self.begin(script.backbone, passage, script.prompt, times, options, branches)
+            return runs[branches], self.evaluation_cost(passage, options, len(branches))
 
         def decided(velocities: Tensor, evaluation: int) -> Tensor:
             plain = partial(combined, evaluation=evaluation) if deciding.needed(evaluation) == usual else None
             return deciding.velocity(velocities, evaluation, plain)
 
-        full = self._counts(passage, options, most_branches(strengths)).evaluation
+        full = self.evaluation_cost(passage, options, most_branches(strengths)).evaluation
         return Evaluations(evaluator, needed, decided, full, combining)
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
         options, guidance = script.options, script.plan.guidance
-        phases = [Phase(0, run, options, self._counts(passage, options))]
+        phases = [Phase(0, run, options, self.evaluation_cost(passage, options))]
         if guidance.steps is not None and guidance.shortened(options["steps"]):
             guided = guidance.steps + script.plan.halves_first
             first = len(self._evaluation_times(script.times[: guided + 1], options))
             times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
-            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
-            phases.append(Phase(first, alone_run, alone, self._counts(passage, alone)))
+            alone_run = self.begin(script.backbone, passage, script.prompt, times, alone)
+            phases.append(Phase(first, alone_run, alone, self.evaluation_cost(passage, alone)))
         return phases
 
     @staticmethod
@@ -240,7 +240,9 @@ class PlannedFlow(ABC):
     def reference_operations(self, plan: FlowPlan, passage: Any) -> float:
         """Backbone operations of a passage under the same setting without techniques."""
         options = plan.reference
-        return len(self._evaluation_times(grid_of(options), options)) * self._counts(passage, options).evaluation
+        return (
+            len(self._evaluation_times(grid_of(options), options)) * self.evaluation_cost(passage, options).evaluation
+        )
 
     # --- For benches and techniques -----------------------------------------------------------------------------------
     def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
@@ -270,7 +272,7 @@ class PlannedFlow(ABC):
         return self._integrate(evaluations, sampler, script.times, script.options, on_step), evaluations
 
     def operations(self, script: FlowScript) -> OperationCounts:
-        return self._counts(script.passages[0], script.options)
+        return self.evaluation_cost(script.passages[0], script.options)
 
     @torch.inference_mode()
     def calibration_target(self, script: FlowScript) -> CalibrationTarget:
@@ -282,7 +284,7 @@ class PlannedFlow(ABC):
             run,
             sampler.noise,
             script.times,
-            lambda left: self._guided(backbone.project(left), options),
+            lambda left: self.guided(backbone.project(left), options),
             sampler.follow,
             run.branches,
             script.plan.compatibility,
@@ -339,8 +341,8 @@ class PlannedFlow(ABC):
             passage.frames,
             len(script.passages),
             seconds,
-            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
-            self._guided,
+            lambda: self.begin(script.backbone, passage, script.prompt, times, options),
+            self.guided,
             integrate,
             decode,
         )
@@ -368,7 +370,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         """``frame_seconds`` is the audible duration of one frame of the state; ``read_weights`` loads the backbone with
         one of ``info.weight_sets``, ready for inference on ``device``."""
         Speech.__init__(self, info)
-        self._backbone = backbone
+        self.backbone = backbone
 
         def read(weights: WeightSet | IntervalWeights) -> Evaluated:
             if isinstance(weights, IntervalWeights):
@@ -377,20 +379,13 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
                 raise CheckpointError("The model takes no other weights.")
             return read_weights(weights)
 
-        self._backbones = Backbones(backbone, read, self._warm_up)
+        self._backbones = Backbones(backbone, read, self.first_run)
         self._device = device
         self._frame_seconds = frame_seconds
 
     @abstractmethod
-    def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
+    def decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
         """Last state (1, frames, bands) to the audio of the new speech."""
-
-    @abstractmethod
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length; ``branches`` replaces the number that the options need."""
-
-    def _counts(self, passage: FramedPassage, options: Values, branches: int | None = None) -> OperationCounts:
-        return self._operations(passage.frames, options, branches)
 
     def _fader(self, options: Values) -> CrossFader:
         return CrossFader(int(options["cross_fade"] * self.info.sample_rate))
@@ -403,7 +398,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
 
     # --- Backbones ---------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
-        self._warm_up(self._backbone)
+        self.first_run(self.backbone)
 
     def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """Find new weights, such as trained ones; ``check`` may raise to cancel."""
@@ -412,7 +407,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
 
     def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         if voice is not None and not voice.phones:
-            self._prepare("Yes.", voice, plan.options, observer.check, plan.seed)  # Any text will do.
+            self.prepare("Yes.", voice, plan.options, observer.check, plan.seed)  # Any text will do.
         self.ready(plan, voice, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
@@ -432,7 +427,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     def _account(self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace) -> Account:
         measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.shares) for one in spoken))
         backbone = script.backbone
-        return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
+        return measured, (*notes_of(backbone), *products.notes_of(backbone), *self.graphs.notes())
 
     @torch.inference_mode()
     def _speak_passage(
@@ -453,7 +448,7 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         state, evaluations = self.sampled(script, passage, on_step)
         devices.synchronise(self._device)
         sampled = time.perf_counter()
-        decoded = self._decode(state, passage, script.prompt)
+        decoded = self.decode(state, passage, script.prompt)
         heard = time.perf_counter()
         yield Uttered(decoded.samples)
         return _Spoken(
@@ -482,6 +477,6 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         passage, prompt = script.passages[0], script.prompt
 
         def decode(state: Tensor) -> Decoded:
-            return self._decode(state, passage, prompt)
+            return self.decode(state, passage, prompt)
 
         return self.taken_apart(script, decode, self._seconds(passage, prompt), check)

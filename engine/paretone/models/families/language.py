@@ -188,21 +188,21 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """``token_rate``: tokens per second of speech. ``read_student`` loads a student's network, optimised and on the
         model's device; ``read_draft`` loads the tensors of a draft."""
         super().__init__(replace(info, token_rate=token_rate))
-        self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
+        self._networks = LanguageNetworks(network, read_student, read_draft, self.first_run)
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(2)  # The model's and its draft's.
         self.token_rate = token_rate
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
-    def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
+    def request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
         """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
 
     @abstractmethod
-    def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler: ...
+    def token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler: ...
 
     @abstractmethod
-    def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
+    def decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
         """A new decoder for the tokens of one passage."""
 
     @property
@@ -211,22 +211,22 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Its vocabulary for export."""
 
     @abstractmethod
-    def _official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
-        """Official ids of everything that :meth:`_request` embeds."""
+    def official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
+        """Official ids of everything that :meth:`request` embeds."""
 
-    def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan, voice: Voice) -> TokenDecoder:
-        return self._decoder(prompt, seed, plan.options)
+    def planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan, voice: Voice) -> TokenDecoder:
+        return self.decoder(prompt, seed, plan.options)
 
-    def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
+    def ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
         """End of each passage's last sound in samples, if known in advance."""
         return None
 
-    def _draft_prompt(self, prompt: Any) -> Prompt:
+    def draft_prompt(self, prompt: Any) -> Prompt:
         """Part of ``prompt`` that the draft reads. Drafts only propose, so any part is correct: a shorter one is
         faster to read, but may be accepted less often."""
         return prompt
 
-    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+    def ready_voice(self, voice: Voice, observer: Observer) -> None:
         """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self._networks.of(plan, status)
 
     def warm_up(self) -> None:
-        self._warm_up(self.own)
+        self.first_run(self.own)
 
     def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """Find new drafts, students and layer measurements; ``check`` may raise to cancel."""
@@ -250,7 +250,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         self.networks(plan, observer.status)
         if voice is not None:
-            self._ready_voice(voice, observer)
+            self.ready_voice(voice, observer)
 
     # --- For other programs ------------------------------------------------------------------------------------------
     @torch.inference_mode()
@@ -258,11 +258,11 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self, text: str, voice: Voice, plan: LanguagePlan, check: Check = lambda: None
     ) -> tuple[OfficialPrompt, ...]:
         """The prompt of each passage of ``text`` in ``voice``. Raises :class:`PlainError`."""
-        prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
+        prompt, prepared = self.prepare(text, voice, plan.options, check, plan.seed)
         exported = []
         for passage in prepared.passages:
-            ids = self._official_prompt(passage, prompt)
-            request = self._request(self.own, passage, prompt, plan.options)
+            ids = self.official_prompt(passage, prompt)
+            request = self.request(self.own, passage, prompt, plan.options)
             most = request.maximum if request.length is None else request.length
             positions = tuple(request.positions.tolist())
             assert len(positions) == len(ids) and request.first_position == positions[-1] + 1
@@ -281,15 +281,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
                 f"{self.own.tokens.codes - 1}; take off the id of the first one."
             )
-        prompt, _ = self._prepare(text, voice, plan.options, check, plan.seed)
-        decoder = self._planned_decoder(prompt, plan.seed, plan, voice)
+        prompt, _ = self.prepare(text, voice, plan.options, check, plan.seed)
+        decoder = self.planned_decoder(prompt, plan.seed, plan, voice)
         decoder.check = check
         return decoder.whole(tokens).samples
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:
         fade = float(script.options.get("cross_fade", 0.0))
-        ends = self._ends(script.passages)
+        ends = self.ends(script.passages)
         return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages), ends)
 
     def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> Account:
@@ -302,7 +302,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             target_passes=passes,
             streaming_difference=None if streaming is None else streaming.level,
         )
-        notes = (*self._graphs.notes(), *self._remarks(script, spoken))
+        notes = (*self.graphs.notes(), *self._remarks(script, spoken))
         return measured, notes if streaming is None else (*notes, streaming.sentence)
 
     def decodings(self, script: _Script, check: Check = lambda: None) -> Iterator[tuple[Request, Decoding]]:
@@ -321,7 +321,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             *requests,
             self._sampler_of(script, passage),
             self._decoding(script, passage, requests, check),
-            lambda: self._planned_decoder(script.prompt, script.seed, script.plan, script.voice),
+            lambda: self.planned_decoder(script.prompt, script.seed, script.plan, script.voice),
             len(script.passages),
         )
 
@@ -329,7 +329,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         networks, graphs = self.networks(plan), plan.launching.graphs
         if graphs is None:
             return networks
-        self._graphs.bound(graphs)
+        self.graphs.bound(graphs)
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
@@ -345,7 +345,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return network
 
         def make() -> LanguageNetwork:
-            return LanguageNetwork(network.tokens.graphed(self._graphs, bucket), network.tables)
+            return LanguageNetwork(network.tokens.graphed(self.graphs, bucket), network.tables)
 
         return self._recordings.of((network.tokens, bucket), make)
 
@@ -353,7 +353,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed
-        decoder = self._planned_decoder(script.prompt, seed, script.plan, script.voice)
+        decoder = self.planned_decoder(script.prompt, seed, script.plan, script.voice)
         decoder.patience, decoder.check = script.patience, observer.check
         expected = tuple(one.expected for one in script.passages)
         progress = TokenProgress(observer, expected, number, sum(one.tokens for one in before), self.token_rate)
@@ -418,10 +418,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
         target, draft, options = script.network.target, script.network.draft, script.options
-        request = self._request(target, passage, script.prompt, options)
+        request = self.request(target, passage, script.prompt, options)
         if draft is None or isinstance(draft.tokens, FeatureDrafter):
             return request, None
-        return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
+        return request, self.request(draft, passage, self.draft_prompt(script.prompt), options)
 
     def _decoding(
         self, script: _Script, passage: LanguagePassage, requests: tuple[Request, Request | None], check: Check
@@ -434,12 +434,12 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 one.reach(request.first_position + request.maximum)
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
-        loop = DecodingLoop(target, draft, *requests, sampler, uniforms, check, self._memory, plan.acceptance)
+        loop = DecodingLoop(target, draft, *requests, sampler, uniforms, check, self.memory, plan.acceptance)
         return parts.decoding(plan.decoding, loop)
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
         """Token sampler of a passage: the model's, or the plan's variant."""
-        own = self._token_sampler(passage, script.prompt, script.options)
+        own = self.token_sampler(passage, script.prompt, script.options)
         return own if script.plan.sampler is None else parts.sampler(script.plan.sampler, own)
 
     def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:

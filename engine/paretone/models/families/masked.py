@@ -198,7 +198,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
         """``network`` is on the model's device; one frame of its canvas is audible for ``frame_seconds``."""
         super().__init__(info)
-        self.networks = MaskedNetworks(network, info.precision, self._warm_up)
+        self.networks = MaskedNetworks(network, info.precision, self.first_run)
         self._device = self.networks.own.device
         self._frame_seconds = frame_seconds
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
@@ -206,19 +206,19 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     # --- To be implemented by a model --------------------------------------------------------------------------------
     @abstractmethod
-    def _prompt(self, voice: Voice, options: Values, check: Check) -> Any:
+    def prompt(self, voice: Voice, options: Values, check: Check) -> Any:
         """Prepare a voice. ``check`` is called during long work and may raise to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
-        """Passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises :class:`PlainError`."""
+    def passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
+        """Passages, each with the length of its canvas; ``seed`` as in :meth:`prepare`. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
+    def request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
         """The rows before a passage's canvas, on the model's device."""
 
     @abstractmethod
-    def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
+    def decoder(self, prompt: Any, options: Values) -> GridDecoder:
         """A new decoder for the codes of one passage."""
 
     def _joiner(self, script: MaskedScript) -> Joiner:
@@ -231,18 +231,18 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             return pace
         return AssumedPace(blocks.step_seconds)
 
-    def _following(
+    def following(
         self, passage: Any, prompt: Any, options: Values, first: Any, codes: torch.Tensor
     ) -> tuple[FramedPassage, Prompt]:
         """A later passage and its prompt, after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
         return passage, prompt
 
-    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+    def ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
         """Prepare parts of ``voice`` that later syntheses reuse."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
-        self._warm_up(self.networks.own)
+        self.first_run(self.networks.own)
 
     def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """No further weights exist."""
@@ -251,7 +251,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def make_ready(self, plan: MaskedPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         self._launched(self.networks.of(plan.precision, observer.status), plan, observer.status)
         if voice is not None:
-            self._ready_voice(voice, plan.options, observer)
+            self.ready_voice(voice, plan.options, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def internals(self, script: MaskedScript) -> MaskedInternals:
@@ -261,11 +261,11 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return MaskedInternals(
             script.network,
             script.plan,
-            self._request(passage, script.prompt, script.options),
+            self.request(passage, script.prompt, script.options),
             script.begin,
             script.rules,
             tuple(Block(start, end, script.steps_of(0, place)) for place, (start, end) in enumerate(bounds)),
-            lambda: self._decoder(script.prompt, script.options),
+            lambda: self.decoder(script.prompt, script.options),
             len(script.passages),
             passage.frames * self._frame_seconds,
         )
@@ -290,17 +290,17 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
         self.require_codebooks(codebooks)
-        prompt = self._prompt(voice, plan.options, check)
+        prompt = self.prompt(voice, plan.options, check)
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         codes[codebooks or config.codebooks :] = config.mask
-        return self._decoder(prompt, plan.options).whole(codes).samples
+        return self.decoder(prompt, plan.options).whole(codes).samples
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Prompt, Passages]:
-        prompt = self._prompt(voice, options, check)
+        prompt = self.prompt(voice, options, check)
         check()
-        return prompt, self._passages(text, voice, prompt, options, seed)
+        return prompt, self.passages(text, voice, prompt, options, seed)
 
     def _network(self, plan: MaskedPlan, voice: Voice, observer: Observer) -> FusedMasked:
         return self._launched(self.networks.of(plan.precision), plan)
@@ -312,14 +312,14 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """``network`` with its passes recorded or compiled, if planned; compiled ones are warmed up."""
         graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:
-            self._graphs.bound(graphs)
-            return with_graphs(network, self._graphs, graphs.bucket)
+            self.graphs.bound(graphs)
+            return with_graphs(network, self.graphs, graphs.bucket)
         if mode is None:
             return network
         if self._compiled is None or self._compiled[0] != (network, mode):
             status(COMPILING)
             self._compiled = (network, mode), compiled_masked(network, mode)
-            self._warm_up(self._compiled[1])
+            self.first_run(self._compiled[1])
             warmed(self._compiled[1])
         return self._compiled[1]
 
@@ -330,9 +330,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         passage, prompt = script.passages[number], script.prompt
         if before:
             first = before[0]
-            passage, prompt = self._following(passage, prompt, script.options, first.passage, first.canvas.codes)
-        request = self._request(passage, prompt, script.options)
-        decoder, config = self._decoder(prompt, script.options), script.network.config
+            passage, prompt = self.following(passage, prompt, script.options, first.passage, first.canvas.codes)
+        request = self.request(passage, prompt, script.options)
+        decoder, config = self.decoder(prompt, script.options), script.network.config
         canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
         blocks, bounds = script.plan.blocks, script.bounds(number, passage)
         planned = [
@@ -458,7 +458,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     def _account(self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace) -> Account:
         measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
-        return measured, (*pace.remarks, *self._graphs.notes(), *notes_of(script.network))
+        return measured, (*pace.remarks, *self.graphs.notes(), *notes_of(script.network))
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         passages = tuple(

@@ -122,8 +122,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
-        self._graphs: GraphCache = GraphCache()
-        self._memory: dict[str, Any] = {}
+        self.graphs: GraphCache = GraphCache()
+        self.memory: dict[str, Any] = {}
         """State that techniques keep between syntheses."""
         self.clock: Callable[[], float] = time.perf_counter
         self.source = Part("")
@@ -132,14 +132,14 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     # --- To be implemented by a model --------------------------------------------------------------------------------
     # Prompts and passages have the model's own types (:class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[Any, Passages]:
         """Prepare the voice and cut the text into passages. ``check`` is called during long work and may raise to
         cancel. Random properties, such as pace, are drawn from ``seed``, or the mean. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _warm_up(self, network: Any) -> None:
+    def first_run(self, network: Any) -> None:
         """Run all once with ``network``: first runs choose kernels and allocate memory, which should not slow takes."""
 
     # --- To be implemented by a family -------------------------------------------------------------------------------
@@ -176,11 +176,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:
         began = self._now()
         network = self._network(plan, voice, observer)
-        self._graphs.status = observer.status
+        self.graphs.status = observer.status
         if len(text) >= LONG_TEXT:
             observer.status(f"Reading {grouped(len(text))} characters …")
         with stoppable(observer.check), self.source.blamed():
-            prompt, prepared = self._prepare(text, voice, plan.options, observer.check, plan.seed)
+            prompt, prepared = self.prepare(text, voice, plan.options, observer.check, plan.seed)
         if len(text) >= LONG_TEXT:
             observer.status("Synthesising …")
         notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
@@ -206,7 +206,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def stream(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
         now = self._now()
         started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
-        self._graphs.status = observer.status
+        self.graphs.status = observer.status
         for note in script.prompt.notes:
             observer.caution(note)
         pace = Pace(started.clock, self.clock)

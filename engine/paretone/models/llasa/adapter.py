@@ -42,7 +42,7 @@ class LlasaSpeech(LanguageSpeech):
         self._tokenizer, self._rows, self._codec, self._voices = folder.tokenizer, folder.rows, codec, voices
 
     @torch.inference_mode()
-    def _warm_up(self, network: LanguageNetwork) -> None:
+    def first_run(self, network: LanguageNetwork) -> None:
         tokens = network.tokens
         cache = tokens.cache(WARM_UP_TOKENS + 1)
         embedded = tokens.embed(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long))
@@ -55,10 +55,10 @@ class LlasaSpeech(LanguageSpeech):
         # Without cloning, neither the voice nor its encoder is needed.
         super().make_ready(plan, observer, voice if plan.options["clone"] else None)
 
-    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+    def ready_voice(self, voice: Voice, observer: Observer) -> None:
         self._voices(voice, observer.check, observer.status)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[LlasaPrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
@@ -75,9 +75,7 @@ class LlasaSpeech(LanguageSpeech):
             raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; add full stops.")
         return TokenPassage(text, expected, ids)
 
-    def _request(
-        self, network: LanguageNetwork, passage: TokenPassage, prompt: LlasaPrompt, options: Values
-    ) -> Request:
+    def request(self, network: LanguageNetwork, passage: TokenPassage, prompt: LlasaPrompt, options: Values) -> Request:
         texts, tokens = network.tables[TEXTS], network.tokens
         embedded = texts[torch.tensor(passage.ids, device=texts.device)]
         if prompt.codes:
@@ -90,13 +88,13 @@ class LlasaSpeech(LanguageSpeech):
         tokenizer = self._tokenizer
         return OfficialIds(self._rows, tokenizer.first_code, tokenizer.codes, (tokenizer.end,))
 
-    def _official_prompt(self, passage: TokenPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
+    def official_prompt(self, passage: TokenPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
         return (*passage.ids, *(code + self._tokenizer.first_code for code in prompt.codes))
 
-    def _token_sampler(self, passage: TokenPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
+    def token_sampler(self, passage: TokenPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
         return Nucleus.of(options, prompt.codes)
 
-    def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
+    def decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
         window = Window(options["stream_codes"], options["stream_context"])
         return WindowedDecoder(self._codec, prompt.codes, window)
 

@@ -78,15 +78,15 @@ class FrontEnd(Protocol):
 
 
 class MegaSpeech(FlowSpeech):
-    _backbone: MegaDiT
+    backbone: MegaDiT
 
     def __init__(self, info: ModelInfo, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd) -> None:
         seconds = decoder.samples_per_latent / decoder.sample_rate
         super().__init__(info, backbone, backbone.postnet.weight.device, seconds)
-        self._decoder, self._front_end = decoder, front_end
+        self.decoder, self.front_end = decoder, front_end
 
     @torch.inference_mode()
-    def _warm_up(self, backbone: MegaDiT) -> None:
+    def first_run(self, backbone: MegaDiT) -> None:
         state = torch.zeros(1, WARM_UP_LATENTS, backbone.config.latent, device=self._device)
         phones = torch.full((1, 1), SILENCE, device=self._device)
         run = backbone.begin(
@@ -97,15 +97,15 @@ class MegaSpeech(FlowSpeech):
             phones.new_ones(1, WARM_UP_LATENTS * LATENT_STRIDE),
             sampling_grid(1)[:-1],
         )
-        self._decoder(backbone.velocity(state, 0, run)[:1], 0)
+        self.decoder(backbone.velocity(state, 0, run)[:1], 0)
         devices.synchronise(self._device)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MegaPrompt, Passages[MegaPassage]]:
-        return self._front_end(text, voice, options, check, seed)
+        return self.front_end(text, voice, options, check, seed)
 
-    def _begin(
+    def begin(
         self,
         backbone: MegaDiT,
         passage: MegaPassage,
@@ -120,22 +120,22 @@ class MegaSpeech(FlowSpeech):
         phones, tones, mel2ph = (one.to(self._device) for one in (passage.phones, passage.tones, passage.mel2ph))
         return backbone.begin(context, is_prompt, phones, tones, mel2ph, times, branches or self._needed(options))
 
-    def _sampler(self, passage: MegaPassage, times: np.ndarray, seed: int, options: Values) -> Sampler:
+    def sampler(self, passage: MegaPassage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # All noise is drawn here, so that a synthesis with a technique and its baseline get the same.
-        shape = 1, passage.frames, self._backbone.config.latent
+        shape = 1, passage.frames, self.backbone.config.latent
         noise = OvershootNoise.draw(shape, len(times) - 1, seed).to(self._device)
         return Sampler(noise.initial, overshoot_steps(times, noise.steps, options["overshoot"]))
 
-    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+    def guided(self, velocities: Tensor, options: Values) -> Tensor:
         return three_branch_velocity(velocities, options["intelligibility"], options["similarity"])
 
-    def _decode(self, state: Tensor, passage: MegaPassage, prompt: MegaPrompt) -> Decoded:
+    def decode(self, state: Tensor, passage: MegaPassage, prompt: MegaPrompt) -> Decoded:
         latents = torch.cat([prompt.latents.to(self._device), state[:, prompt.frames :]], dim=1)
-        decoded = self._decoder(latents, prompt.frames)
+        decoded = self.decoder(latents, prompt.frames)
         return replace(decoded, samples=level_matched(decoded.samples, prompt.lufs, self.info.sample_rate))
 
-    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        return self._backbone.operations(frames, branches or len(self._needed(options)))
+    def evaluation_cost(self, passage: MegaPassage, options: Values, branches: int | None = None) -> OperationCounts:
+        return self.backbone.operations(passage.frames, branches or len(self._needed(options)))
 
     def _fader(self, options: Values) -> CrossFader:
         return segment_fader(self.info.sample_rate, options["cross_fade"])

@@ -226,29 +226,29 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         read_draft: ReadDraft,
     ) -> None:
         super().__init__(info, network, 1 / parts.coding.token_seconds, read_student, read_draft)
-        self._coding, self._front_end, self._layout = parts.coding, parts.front_end, parts.layout
+        self.coding, self.front_end, self._layout = parts.coding, parts.front_end, parts.layout
 
     @torch.inference_mode()
-    def _warm_up(self, network: LanguageNetwork) -> None:
+    def first_run(self, network: LanguageNetwork) -> None:
         passage = MiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
         prompt = MiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, NOBODY)
-        request = self._request(network, passage, prompt, Values())
-        decoder = self._decoder(prompt, 0, Values())
+        request = self.request(network, passage, prompt, Values())
+        decoder = self.decoder(prompt, 0, Values())
         for cycle in decode(network.tokens, request, Nucleus(top_k=25), Uniforms(0)):
             decoder.push(cycle.tokens)
         decoder.finish()
         devices.synchronise(self._device)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[MiniPrompt, Passages[MiniPassage]]:
-        prompt = self._front_end.prompt(voice)
+        prompt = self.front_end.prompt(voice)
         check()
-        return prompt, self._front_end.passages(text, HowToRead.of(options, seed))
+        return prompt, self.front_end.passages(text, HowToRead.of(options, seed))
 
-    def _request(self, network: LanguageNetwork, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> Request:
+    def request(self, network: LanguageNetwork, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> Request:
         table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1
-        ids = torch.tensor([self._official_prompt(passage, prompt)], device=table.device)
+        ids = torch.tensor([self.official_prompt(passage, prompt)], device=table.device)
         return Request(
             torch.nn.functional.embedding(ids, table),
             positions(text, len(prompt.codes)).to(table.device),
@@ -265,25 +265,25 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
         layout = self._layout
         return OfficialIds(len(self.own.tables[TEXT]), layout.first_code, layout.codes, (layout.end_of_speech,))
 
-    def _official_prompt(self, passage: MiniPassage, prompt: MiniPrompt) -> tuple[int, ...]:
+    def official_prompt(self, passage: MiniPassage, prompt: MiniPrompt) -> tuple[int, ...]:
         layout = self._layout
         text = (*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text)
         return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
 
-    def _draft_prompt(self, prompt: MiniPrompt) -> MiniPrompt:
+    def draft_prompt(self, prompt: MiniPrompt) -> MiniPrompt:
         tokens = round(DRAFT_PROMPT_SECONDS * self.token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
-    def _ends(self, passages: Sequence[MiniPassage]) -> Sequence[int]:
+    def ends(self, passages: Sequence[MiniPassage]) -> Sequence[int]:
         return [one.end for one in passages]
 
-    def _token_sampler(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> TokenSampler:
+    def token_sampler(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> TokenSampler:
         if options["temperature"] == 0 and options["repetition_penalty"] == 1:
             return Greedy()
         return Nucleus.of(options, prompt.codes)
 
-    def _decoder(self, prompt: MiniPrompt, seed: int, options: Values) -> GatheringDecoder:
-        return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)
+    def decoder(self, prompt: MiniPrompt, seed: int, options: Values) -> GatheringDecoder:
+        return GatheringDecoder(self.coding.stream(prompt.who), self.coding.device)
 
 
 def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:

@@ -144,39 +144,39 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
         self, info: ModelInfo, network: MaskedNetwork, coding: NaturalCoding[ResidualCodec], front_end: OmniMiniFrontEnd
     ) -> None:
         super().__init__(info, network, coding.token_seconds)
-        self._coding, self._front_end = coding, front_end
+        self.coding, self.front_end = coding, front_end
 
     @torch.inference_mode()
-    def _warm_up(self, network: FusedMasked) -> None:
+    def first_run(self, network: FusedMasked) -> None:
         silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
-        codec = self._coding.codec
+        codec = self.coding.codec
         frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
         prompt = MiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
         passage, rules = MiniPassage("", silence), Rules()
         canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
-        run = network.begin(self._request(passage, prompt, Values()), rules.guidance)
+        run = network.begin(self.request(passage, prompt, Values()), rules.guidance)
         block = Block(0, passage.frames, 2)
         for _ in demask(run, canvas, block, rules, SeededCanvasNoise(0, self._device)):
             pass
-        decoder = self._decoder(prompt, Values())
+        decoder = self.decoder(prompt, Values())
         decoder.push(canvas.codes)
         decoder.finish()
         devices.synchronise(self._device)
 
-    def _prompt(self, voice: Voice, options: Values, check: Check) -> MiniPrompt:
-        return self._front_end.prompt(voice)
+    def prompt(self, voice: Voice, options: Values, check: Check) -> MiniPrompt:
+        return self.front_end.prompt(voice)
 
-    def _passages(
+    def passages(
         self, text: str, voice: Voice, prompt: MiniPrompt, options: Values, seed: int | None = None
     ) -> Passages[MiniPassage]:
-        return self._front_end.passages(text, HowToRead.of(options, seed))
+        return self.front_end.passages(text, HowToRead.of(options, seed))
 
-    def _request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:
+    def request(self, passage: MiniPassage, prompt: MiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.phones, passage.phones])
         return MaskedRequest(text, prompt.codes, passage.frames, positions(len(text)).to(text.device))
 
-    def _decoder(self, prompt: MiniPrompt, options: Values) -> ResidualGridDecoder:
-        coding = self._coding
+    def decoder(self, prompt: MiniPrompt, options: Values) -> ResidualGridDecoder:
+        coding = self.coding
         return ResidualGridDecoder(coding.stream(prompt.who), coding.codec.config.codebooks, coding.device)
 
     def _joiner(self, script: MaskedScript) -> PassageJoiner:

@@ -260,18 +260,18 @@ class MiniFrontEnd(ABC, Generic[Codec]):
 
 
 class MiniSpeech:
-    _coding: NaturalCoding[Any]
-    _front_end: MiniFrontEnd[Any]
+    coding: NaturalCoding[Any]
+    front_end: MiniFrontEnd[Any]
 
     @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
         """Resynthesise speech (n,) of ``voice`` from its tokens, float32 at the model's rate."""
-        coding, who = self._coding, self._front_end.prompt(voice).who
+        coding, who = self.coding, self.front_end.prompt(voice).who
         codes = coding.codes(coding.frames(MelFrontEnd()(torch.from_numpy(samples))), who)
         return coding.stream(who).whole(codes).samples
 
-    def _ready_voice(self, voice: Voice, *more: Any) -> None:
-        self._front_end.prompt(voice)
+    def ready_voice(self, voice: Voice, *more: Any) -> None:
+        self.front_end.prompt(voice)
 
 
 def mini_info(request: LoadRequest, weights: Path, **found: Any) -> ModelInfo:

@@ -48,34 +48,34 @@ class OmniVoiceSpeech(MaskedSpeech):
         tokenizer: OmniVoiceTokenizer,
         voices: VoiceReader,
     ) -> None:
-        self._codec, self._tokenizer, self._voices = codec, tokenizer, voices
+        self.codec, self._tokenizer, self._voices = codec, tokenizer, voices
         super().__init__(info, network, 1 / codec.config.frame_rate)
 
     @torch.inference_mode()
-    def _warm_up(self, network: FusedMasked) -> None:
+    def first_run(self, network: FusedMasked) -> None:
         config = network.config
         text = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=network.device)
         codes = torch.full((config.codebooks, WARM_UP_FRAMES), config.mask, device=network.device)
         run = network.begin(MaskedRequest(text, codes[:, :0], WARM_UP_FRAMES), 1.0)
         run.scores(codes, 0, WARM_UP_FRAMES, Guide.BOTH)
-        WindowedHiggs(self._codec).whole(codes)
+        WindowedHiggs(self.codec).whole(codes)
         devices.synchronise(network.device)
 
-    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+    def ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
         if options["clone"]:
             self._voices(voice, bool(options["prepare"]), observer.check, observer.status)
 
-    def _prompt(self, voice: Voice, options: Values, check: Check) -> OmniVoicePrompt:
+    def prompt(self, voice: Voice, options: Values, check: Check) -> OmniVoicePrompt:
         if not options["clone"]:
             return OmniVoicePrompt()
         return self._voices(voice, bool(options["prepare"]), check)
 
-    def _passages(
+    def passages(
         self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
     ) -> Passages[OmniVoicePassage]:
         return prepare(text, prompt, options)
 
-    def _following(
+    def following(
         self,
         passage: OmniVoicePassage,
         prompt: OmniVoicePrompt,
@@ -87,7 +87,7 @@ class OmniVoiceSpeech(MaskedSpeech):
             return passage, prompt
         return passage.after(first), replace(prompt, transcript=first.text, codes=codes)
 
-    def _request(self, passage: OmniVoicePassage, prompt: OmniVoicePrompt, options: Values) -> MaskedRequest:
+    def request(self, passage: OmniVoicePassage, prompt: OmniVoicePrompt, options: Values) -> MaskedRequest:
         ids = self._tokenizer.prompt(
             combined(passage.text, prompt.transcript),
             passage.language,
@@ -100,8 +100,8 @@ class OmniVoiceSpeech(MaskedSpeech):
             codes = text.new_zeros(self.networks.plain.config.codebooks, 0)
         return MaskedRequest(text, codes, passage.frames)
 
-    def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
-        return WindowedHiggs(self._codec)
+    def decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
+        return WindowedHiggs(self.codec)
 
     def _joiner(self, script: MaskedScript) -> Joiner:
         rate, prompt = self.info.sample_rate, cast("OmniVoicePrompt", script.prompt)

@@ -88,13 +88,13 @@ class QwenSpeech(LanguageSpeech):
         rate = info.sample_rate / codec.config.samples_per_frame
         super().__init__(info, LanguageNetwork(model), rate, student, _no_draft)
         self._config, self._marks, self._tables = talker.config, folder.marks, talker.tables(model.predictor.tables)
-        self._tokenizer, self._codec, self._voices = tokenizer, codec, VoiceReader(folder, tokenizer, codec)
+        self.tokenizer, self.codec, self._voices = tokenizer, codec, VoiceReader(folder, tokenizer, codec)
         self._longest = LONGEST_DESCRIBED if folder.kind == VOICE_DESIGN else LONGEST_PASSAGE
 
     @torch.inference_mode()
-    def _warm_up(self, network: LanguageNetwork) -> None:
+    def first_run(self, network: LanguageNetwork) -> None:
         tokens = cast("FrameModel", network.tokens)
-        ids = self._tokenizer.ids("a")
+        ids = self.tokenizer.ids("a")
         voice = VoiceOfPrompt(embedding=self._tables.first[0])
         prompt = prompt_of(self._tables, self._marks, ids, voice)
         complete = tokens.completing(prompt, Nucleus(0.9, 50))
@@ -102,7 +102,7 @@ class QwenSpeech(LanguageSpeech):
         hidden = tokens.transformer(prompt.embedded[None], cache)
         frame = complete(hidden[0, -1], 0, 0, lambda: 0.5)
         tokens.logits(tokens.transformer(frame.embedded[None, None], cache)[0])
-        FrameDecoder(self._codec, 1).push(frame.codes)
+        FrameDecoder(self.codec, 1).push(frame.codes)
         devices.synchronise(tokens.device)
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
@@ -110,7 +110,7 @@ class QwenSpeech(LanguageSpeech):
         if voice is not None:
             self._voices(voice, plan.options, observer.check, observer.status)
 
-    def _prepare(
+    def prepare(
         self, text: str, voice: Voice, options: Values, check: Check, seed: int | None = None
     ) -> tuple[VoicePrompt, Passages[TokenPassage]]:
         prompt = self._voices(voice, options, check)
@@ -119,11 +119,9 @@ class QwenSpeech(LanguageSpeech):
 
     def _passage(self, text: str, prompt: VoicePrompt) -> TokenPassage:
         expected = max(1, round(prompt.seconds(text) * self.token_rate))
-        return TokenPassage(text, expected, self._tokenizer.ids(text))
+        return TokenPassage(text, expected, self.tokenizer.ids(text))
 
-    def _request(
-        self, network: LanguageNetwork, passage: TokenPassage, prompt: VoicePrompt, options: Values
-    ) -> Request:
+    def request(self, network: LanguageNetwork, passage: TokenPassage, prompt: VoicePrompt, options: Values) -> Request:
         tokens = cast("FrameModel", network.tokens)
         who = prompt.voice, prompt.language, prompt.instruction, prompt.streamed
         found = prompt_of(self._tables, self._marks, passage.ids, *who)
@@ -138,17 +136,17 @@ class QwenSpeech(LanguageSpeech):
             complete=tokens.completing(found, Nucleus.of(options, prefix="inner_")),
         )
 
-    def _token_sampler(self, passage: TokenPassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
+    def token_sampler(self, passage: TokenPassage, prompt: VoicePrompt, options: Values) -> TokenSampler:
         return Nucleus.of(options)
 
-    def _decoder(self, prompt: VoicePrompt, seed: int, options: Values) -> FrameDecoder:
-        return FrameDecoder(self._codec, int(options["frames_per_call"]), prompt.sound)
+    def decoder(self, prompt: VoicePrompt, seed: int, options: Values) -> FrameDecoder:
+        return FrameDecoder(self.codec, int(options["frames_per_call"]), prompt.sound)
 
     @property
     def official_ids(self) -> OfficialIds:
         return OfficialIds(self._config.rows, 0, self._config.codes, (self._config.end,))
 
-    def _official_prompt(self, passage: TokenPassage, prompt: VoicePrompt) -> tuple[int, ...]:
+    def official_prompt(self, passage: TokenPassage, prompt: VoicePrompt) -> tuple[int, ...]:
         raise SettingError(
             f"A prompt of {TITLE} has no ids of its own: each of its positions is the sum of a text and of a code. "
             "Give other programs the text."

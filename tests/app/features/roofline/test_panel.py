@@ -217,7 +217,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ceilings that are kept for this machine, so that no test has to measure them."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     for threads in (1, torch.get_num_threads()):
-        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
+        blank = replace(benchmarks.unmeasured(torch.device("cpu")), threads=threads)
         store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
 
 

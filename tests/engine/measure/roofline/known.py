@@ -17,5 +17,5 @@ def ceilings(**changes: object) -> Ceilings:
 def keep_known_ceilings() -> None:
     """Keep some for this machine, with any number of threads, in the user's data, so that none are measured."""
     for threads in range(1, torch.get_num_threads() + 9):
-        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
+        blank = replace(benchmarks.unmeasured(torch.device("cpu")), threads=threads)
         store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))

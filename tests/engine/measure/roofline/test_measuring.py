@@ -49,7 +49,7 @@ def test_a_flow_model_is_taken_apart(known_ceilings, tmp_path):
     frames, config = small_speech.PROMPT_FRAMES + 12, small_speech.CONFIG
     assert evaluation.forwards == 4
     assert by_name[ATTENTION].calls == 4 * small_speech.LAYERS
-    counted_too = small_flow()._backbone.operations(frames, guided=True)
+    counted_too = small_flow().backbone.operations(frames, guided=True)
     both = by_name[ATTENTION].work.operations + by_name[PROJECTIONS].work.operations
     assert both == counted_too.branches * counted_too.attention
     assert by_name[FEED_FORWARD].work.operations == counted_too.branches * counted_too.feed_forward
@@ -71,7 +71,7 @@ def test_the_flat_transformer_of_e2_is_taken_apart(known_ceilings, precision):
     by_name = {one.name: one for one in evaluation.components}
     assert list(by_name) == [name for name in TITLES if name in by_name]
     config, frames = small_speech.FLAT_CONFIG, small_speech.PROMPT_FRAMES + 12
-    expected = model._backbone.operations(frames, guided=True)
+    expected = model.backbone.operations(frames, guided=True)
     assert by_name[JOINS].calls == 4 * config.depth / 2
     assert by_name[ATTENTION].calls == 4 * config.depth
     both = by_name[ATTENTION].work.operations + by_name[PROJECTIONS].work.operations

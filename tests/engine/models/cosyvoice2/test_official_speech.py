@@ -89,7 +89,7 @@ def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voi
 def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path: Path) -> None:
     root = Path(shutil.copytree(folder, tmp_path / MODEL))
     model = load(MODEL, root)
-    text_tokens = len(model._tokenizer.encode("Go."))
+    text_tokens = len(model.tokenizer.encode("Go."))
     assert len(speech_tokens(speak(model, voice, "Go."))) == 2 * text_tokens
     torch.save(language_weights(end=-100.0), root / "llm.pt")
     endless = speak(load(MODEL, root), voice, "Go.")

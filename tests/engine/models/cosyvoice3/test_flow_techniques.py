@@ -99,7 +99,7 @@ def skipping(table: StrategyTable, **options: object) -> Setting:
 def counted(model: CosySpeech) -> Iterator[list[tuple[int, int]]]:
     """Rows and frames of every call of the last layer's feed-forward."""
     calls: list[tuple[int, int]] = []
-    last = model._flow.estimator.transformer_blocks[-1].ff
+    last = model.flow.estimator.transformer_blocks[-1].ff
     hook = last.register_forward_hook(lambda module, given, output: calls.append(tuple(output.shape[:2])))
     yield calls
     hook.remove()
@@ -276,7 +276,7 @@ def test_guidance_is_learnt_and_one_branch_speaks(folder: Path, tmp_path: Path, 
 def test_conditions_are_dropped_from_whole_batches(model: CosySpeech) -> None:
     clips = [CosyClip("a", np.arange(6) % 5, np.ones((12, 80), np.float16), np.ones(SPEAKER_WIDTH, np.float32), 2)] * 4
     for drop, zero in (({"drop_both": 1.0, "drop_audio": 0.0}, 0), ({"drop_both": 0.0, "drop_audio": 1.0}, 160)):
-        subject = CosySubject(model._flow, clips, clips, 100, 1, FlowMatchingOptions(**drop))
+        subject = CosySubject(model.flow, clips, clips, 100, 1, FlowMatchingOptions(**drop))
         problem = subject.next(torch.device("cpu"))
         assert problem.drops_text == (not zero) and not problem.conditions[:, zero:].any()
         assert bool(zero) == bool(problem.conditions[:, :zero].any())
@@ -353,7 +353,7 @@ def test_what_cannot_apply_says_why(model: CosySpeech, tmp_path: Path) -> None:
     plain = synthesise(second, TEXT, VOICE, Setting(root.name, options, seed=3))
     few = synthesise(second, TEXT, VOICE, Setting(root.name, options, (used("steps", steps=5),), seed=3))
     assert few.trace.drawn_mel.shape == plain.trace.drawn_mel.shape
-    assert np.abs(few.trace.drawn_mel - plain.trace.drawn_mel).max() > 1e-3 and torch.is_tensor(second._flow.noise)
+    assert np.abs(few.trace.drawn_mel - plain.trace.drawn_mel).max() > 1e-3 and torch.is_tensor(second.flow.noise)
 
 
 def test_views_of_flows_draw_the_flow_after_the_tokens(model: CosySpeech, paretone: Console) -> None:
@@ -366,7 +366,7 @@ def test_views_of_flows_draw_the_flow_after_the_tokens(model: CosySpeech, pareto
     assert [np.shape(one.values) for one in tables] == [(LAYERS, STEPS)] * 2
     (latencies,) = compute_view("module-latencies", task(count=2, rounds=3)).panels
     assert all(min(one.values) > 0 for one in latencies.series), "of attention, too"
-    assert not vars(model._flow.estimator).keys() & {"attend"}, "nothing is timed afterwards"
+    assert not vars(model.flow.estimator).keys() & {"attend"}, "nothing is timed afterwards"
     (convergence,) = compute_view("order-of-convergence", task(doublings=2)).panels
     euler = next(one for one in convergence.curves if one.name == "Euler")
     assert euler.x == (4, 8, 16) and euler.y[0] > euler.y[1] > euler.y[2] > 0

@@ -56,7 +56,7 @@ setting = partial(official.setting, NAME)
 
 
 def prompt_of(model: CosySpeech, voice: Voice, **options: object) -> CosyPrompt:
-    prompt, _ = model._prepare(TEXT, voice, setting(**options).options, lambda: None)
+    prompt, _ = model.prepare(TEXT, voice, setting(**options).options, lambda: None)
     return prompt
 
 
@@ -66,7 +66,7 @@ def test_it_speaks_while_it_decodes_and_sounds_as_at_once(model: CosySpeech, voi
 
 def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: Voice) -> None:
     """Upstream fails, or streams for ever, without the prefix; here nobody types it."""
-    encode = model._tokenizer.encode
+    encode = model.tokenizer.encode
     mark, transcript = "<|endofprompt|>", encode(voice.transcript)
     plain = prompt_of(model, voice)
     assert plain.ids.text == (*encode(PREFIX + mark), *transcript) and plain.ids.speech
@@ -82,7 +82,7 @@ def test_every_prompt_begins_as_the_model_was_trained(model: CosySpeech, voice: 
 
 def test_steps_and_guidance_of_the_flow_are_options(model: CosySpeech, voice: Voice) -> None:
     rows: list[int] = []
-    last = model._flow.estimator.proj_out
+    last = model.flow.estimator.proj_out
     hook = last.register_forward_hook(lambda network, given, velocity: rows.append(len(velocity)))
     found = {}
     for name, options in {"plain": {}, "few": {"flow_steps": 2}, "alone": {"flow_guidance": 0.0}}.items():
@@ -100,13 +100,13 @@ def test_long_silence_is_shortened_before_the_flow(model: CosySpeech, voice: Voi
     kept = [5, 1, 2, 1, 2, 1, 7, 1, 9]
 
     def heard(given: list[int], edition: object = COSYVOICE3) -> np.ndarray:
-        decoder = CosyDecoder(model._flow, model._vocoder, prompt, edition=edition)
+        decoder = CosyDecoder(model.flow, model.vocoder, prompt, edition=edition)
         return np.concatenate([*(decoder.push([token]) for token in given), decoder.finish()])
 
     short = heard(tokens)
     assert len(short) == 960 * len(kept)
     np.testing.assert_array_equal(short, heard(kept, replace(COSYVOICE3, silent=frozenset())))
-    decoder = CosyDecoder(model._flow, model._vocoder, prompt, edition=COSYVOICE3)
+    decoder = CosyDecoder(model.flow, model.vocoder, prompt, edition=COSYVOICE3)
     np.testing.assert_allclose(decoder.whole(tokens).samples, short, atol=1e-4)
 
 
@@ -130,7 +130,7 @@ def test_its_sequences_for_training_begin_with_the_prefix(folder: Path, model: C
     row = teacher.row(teacher.read("Go on."), (3, 4))
     ids, first = model.official_ids, model.official_ids.first_code
     start, task = (first + ids.codes + mark for mark in COSYVOICE_3.marks)
-    text = model._tokenizer.encode(f"{PREFIX}<|endofprompt|>Go on.")
+    text = model.tokenizer.encode(f"{PREFIX}<|endofprompt|>Go on.")
     assert row.ids == (start, *text, task, first + 3, first + 4)
     assert row.labels[-3:] == (3, 4, CODES + COSYVOICE_3.end)
     marks, stops = token_names(COSYVOICE_3)

@@ -23,14 +23,14 @@ from paretone.sampling.tokens import Uniforms
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
-from paretone.techniques import compatibility_of, resolve
+from paretone.techniques import compatibility_of
 from paretone.techniques.base import JobTask
 from paretone.techniques.ditreducio.preparation import calibrate_model, carry_out_calibration
 from paretone.techniques.ditreducio.record import CalibrationRequest, Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import measuring
 from tests.engine import small_speech
-from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, make_backbone, save_cfg_free, setting
+from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
 from tests.engine.speaking import drafted, load, script_of, write_all
 from tests.engine.speaking import setting as language_setting
 
@@ -199,6 +199,7 @@ def small_using(name: str, **knobs: object) -> Setting:
 def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
     """Against a loop that guides by hand."""
     of = small_using("guidance_interval", steps=2)
+    script = scripted(small_model, SENTENCE, VOICE, of)
     follow, runs = euler_steps(sampling_grid(STEPS, "uniform")), {}
     begin = DiT.begin
 
@@ -208,19 +209,19 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DiT, "begin", noting)
-        found = small_model.sampling(scripted(small_model, SENTENCE, VOICE, of))()
+        found = small_model.sampling(script)()
     with torch.inference_mode():
         state = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
         for step in range(STEPS):
-            velocities = small_model._backbone.velocity(state, step, runs[step < 2])
+            velocities = small_model.backbone.velocity(state, step, runs[step < 2])
             if step < 2:
                 conditional, unconditional = velocities.chunk(2)
                 velocities = conditional + 2.0 * (conditional - unconditional)
             state = follow(state, velocities, step)
     assert torch.allclose(found, state, atol=1e-5)
     spoken = speak(small_model, of, text=SENTENCE)
-    options = resolve(small_model.info, of).options
-    two, one = (small_model._operations(found.shape[1], options.replace(guidance=at)).evaluation for at in (2.0, 0.0))
+    passage, options = script.passages[0], script.options
+    two, one = (small_model.evaluation_cost(passage, options.replace(guidance=at)).evaluation for at in (2.0, 0.0))
     assert spoken.measurements.ops_ratio == pytest.approx((2 * two + 4 * one) / (6 * two))
     assert spoken.trace.computed[0] == pytest.approx([1, 1, *[one / two] * 4])
 
@@ -240,14 +241,14 @@ def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
 def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_model: F5Speech) -> None:
     of = small_using("error_curve", threshold=0.5)
     speak(small_model, of, text=SENTENCE)
-    curves = small_model._memory[measuring.__name__]
+    curves = small_model.memory[measuring.__name__]
     (curve,) = curves.values()
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
     other = of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1)))
     speak(small_model, other, text=SENTENCE)
     assert list(curves.values()) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
-    counts = small_model._operations(PROMPT_FRAMES + 12, resolve(small_model.info, of).options)
+    counts = small_model.operations(scripted(small_model, SENTENCE, VOICE, of))
     costs = (attention, counts.attention), (feed_forward, counts.feed_forward)
     skipped = sum(cost * sum(one is SkipAction.TS for one in row) for row, cost in costs)
     expected = 1 - LAYERS * counts.branches * skipped / (STEPS * counts.evaluation)
@@ -278,9 +279,9 @@ def test_operations_are_those_of_the_passes(tmp_path: Path) -> None:
     model = load(write_all(tmp_path / "model"))
     script = script_of(model, language_setting(drafted(), seed=5))
     target, draft = script.network.target.tokens, script.network.draft.tokens
-    request, shorter = model._requests(script, script.passages[0])
+    works = model.internals(script)
+    request, shorter, sampler = works.request, works.draft_request, works.sampler
     assert shorter.embedded.shape[1] < request.embedded.shape[1]
-    sampler = model._token_sampler(script.passages[0], script.prompt, script.options)
     counted: list[float] = []
     running = (counting(one, counted) for one in (target, draft))
     cycles = list(speculation(*running, request, sampler, Uniforms(5), draft_request=shorter))

@@ -64,8 +64,8 @@ def test_cancelled_before_the_next_token(model: LmMiniSpeech, chosen: Setting) -
 
 
 def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = LmMiniSpeech._request
-    monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
+    ask = LmMiniSpeech.request
+    monkeypatch.setattr(LmMiniSpeech, "request", lambda *given: replace(ask(*given), length=None))
     synthesis = spoken(model, setting(seed=3))
     assert synthesis.trace.decoding.run_away == (True,)
     assert "did not end by itself" in synthesis.notes[-1]
@@ -91,13 +91,13 @@ def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pyt
 
 def test_a_passage_that_ends_at_once_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
-    ask = LmMiniSpeech._request
+    ask = LmMiniSpeech.request
 
     def last_at_once(self: LmMiniSpeech, network: object, passage: object, *more: object) -> object:
         request = ask(self, network, passage, *more)
         return replace(request, minimum=0) if "thrown" in passage.text else request
 
-    monkeypatch.setattr(LmMiniSpeech, "_request", last_at_once)
+    monkeypatch.setattr(LmMiniSpeech, "request", last_at_once)
     synthesis = spoken(silent, setting(speed=0.9), LONG)
     assert any("stopped immediately" in note and "thrown" in note for note in synthesis.notes)
     assert synthesis.measurements.audio_seconds > 0.5
@@ -105,8 +105,8 @@ def test_a_passage_that_ends_at_once_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_short_memory_is_a_sentence(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = LmMiniSpeech._request
-    monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), maximum=10**14))
+    ask = LmMiniSpeech.request
+    monkeypatch.setattr(LmMiniSpeech, "request", lambda *given: replace(ask(*given), maximum=10**14))
     with pytest.raises(DeviceError, match="ran out of memory at a passage of about"):
         spoken(model, setting(drafted()))
 
@@ -118,12 +118,12 @@ def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     brief = load(write_model(tmp_path / "brief", end_score=100.0))
     times = workload(30, 3)
     text = " ".join([LONG] * times)
-    _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
+    _, passages = brief.prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
     assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 6 * times
     pieces, said = collected(stream(brief, text, voice("", "lm-mini"), setting(speed=2.0)))
     assert len(pieces) > times and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
     assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
-    _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=2.0).options, lambda: None, 0)
+    _, passages = brief.prepare(text, voice("", "lm-mini"), setting(speed=2.0).options, lambda: None, 0)
     assert said.measurements.tokens == sum(round(0.5 * one.expected) for one in passages.passages)
     assert not any(said.trace.decoding.run_away) and all("At speed" in one for one in said.notes)
 

@@ -82,7 +82,7 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
 
 
 def lengths(model: LmMiniSpeech) -> list[AdaptiveLength]:
-    return list(model._memory.get(decoding.__name__, ()))
+    return list(model.memory.get(decoding.__name__, ()))
 
 
 def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> None:

@@ -53,7 +53,7 @@ def graphs(**knobs: object) -> UsedTechnique:
 
 def recording(model: Any, record: Callable) -> Any:
     """``model`` as on a device that can record."""
-    model.info, model._graphs = replace(model.info, lacking=()), GraphCache(record)
+    model.info, model.graphs = replace(model.info, lacking=()), GraphCache(record)
     return model
 
 
@@ -153,7 +153,7 @@ def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity(four: Gr
 
 def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    blank = benchmarks._blank(torch.device("cpu"))
+    blank = benchmarks.unmeasured(torch.device("cpu"))
     store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
     record = Again()
     small = small_speech.setting(3).with_technique(graphs())
@@ -252,8 +252,8 @@ def test_a_recording_keeps_what_it_is_of():
     """It is found by the backbone's identity, which another one could have once the first is gone."""
     model = recording(small_speech.load(), lambda run: (lambda: None, run()))
     spoken(model, small_speech.setting(2).with_technique(graphs()))
-    (made,) = (one[0] for one in model._graphs._kept.values())
-    backbone = weakref.ref(model._backbone)
+    (made,) = (one[0] for one in model.graphs._kept.values())
+    backbone = weakref.ref(model.backbone)
     del model
     gc.collect()
     assert backbone() is not None
@@ -328,7 +328,7 @@ def test_masked_models_say_the_same(omnivoice, techniques):
     expected = small_release.spoken(omnivoice, plain)
     for bucket in workload((1, 32), (32,)):
         record, chosen = Again(), plain.with_technique(graphs(bucket=bucket, most=16))
-        omnivoice._graphs = GraphCache(record)
+        omnivoice.graphs = GraphCache(record)
         found = small_release.spoken(omnivoice, chosen)
         for one, other in zip(expected.trace.demasking.passages, found.trace.demasking.passages, strict=True):
             np.testing.assert_array_equal(one.codes, other.codes)
@@ -343,7 +343,7 @@ def test_masked_models_say_the_same(omnivoice, techniques):
 
 def test_texts_of_masked_models_share_recordings(omnivoice):
     model, record, plain = omnivoice, Again(), small_release.setting()
-    model._graphs = GraphCache(record)
+    model.graphs = GraphCache(record)
     lengths = set()
     for text in (small_release.TEXT, "Rice is served."):
         ways = plain, plain.with_technique(graphs(bucket=128))

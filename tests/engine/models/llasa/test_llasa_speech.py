@@ -216,7 +216,7 @@ def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
     prompt = LlasaPrompt("Said.", (3, 5))
 
     def sampler(**changes: object) -> TokenSampler:
-        return model._token_sampler(model._passage(TEXT, prompt), prompt, setting(**changes).options)
+        return model.token_sampler(model._passage(TEXT, prompt), prompt, setting(**changes).options)
 
     assert sampler() == Nucleus(0.8, 50, 1.0, 1.0, (3, 5))
     advised = sampler(temperature=0.9, top_p=0.95, repetition_penalty=1.2, top_k=20)
@@ -244,7 +244,7 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatc
 
 def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
     text = "This is one of several sentences that take a while to be said aloud. " * 2
-    _, prepared = model._prepare(text, NOBODY, setting().options, lambda: None)
+    _, prepared = model.prepare(text, NOBODY, setting().options, lambda: None)
     texts = [one.text for one in prepared.passages]
     assert len(texts) > 1 and " ".join(texts) == text.strip()
 

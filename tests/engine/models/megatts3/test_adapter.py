@@ -133,7 +133,7 @@ def test_long_text_comes_in_pieces_that_fade_into_each_other(model: MegaSpeech) 
 
 
 def test_the_prompt_is_not_decoded(model: MegaSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder, decoded = model._decoder._vocoder.decoder, []
+    decoder, decoded = model.decoder._vocoder.decoder, []
 
     def counting(frames: torch.Tensor) -> torch.Tensor:
         decoded.append(len(frames))

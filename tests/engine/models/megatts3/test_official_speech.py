@@ -358,7 +358,7 @@ def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
     released = catalogue.voice("some_noise", MODEL, str(folder))
 
     def phones(**changes: object) -> list[int]:
-        _, made = model._prepare("Another sentence.", released, setting(**changes).options, lambda: None)
+        _, made = model.prepare("Another sentence.", released, setting(**changes).options, lambda: None)
         (passage,) = made.passages
         return passage.mel2ph[0].tolist()
 

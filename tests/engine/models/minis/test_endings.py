@@ -153,8 +153,8 @@ def test_a_last_sound_rings_on(speed: float) -> None:
     lm = loaded("lm-mini")
     for seed, text in enumerate(workload(RELEASES, RELEASES[:1])):
         take = spoken("lm-mini", text, seed, seed, speed=speed)
-        prompt = lm._front_end.prompt(voices("lm-mini")[seed])
-        whole = lm._decoder(prompt, 0, Values()).whole(take.trace.decoding.tokens).samples
+        prompt = lm.front_end.prompt(voices("lm-mini")[seed])
+        whole = lm.decoder(prompt, 0, Values()).whole(take.trace.decoding.tokens).samples
         assert level(whole) > -30
         assert np.abs(whole - take.samples).max() < 10 ** (SILENT / 20)
 

@@ -76,7 +76,7 @@ def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: V
 
 
 def test_a_language_model_is_given_a_phone_for_every_token(lm: LmMiniSpeech, anna: Voice):
-    prompt, passages = lm._prepare(TEXT, anna, setting(lm).options, lambda: None, 3)
+    prompt, passages = lm.prepare(TEXT, anna, setting(lm).options, lambda: None, 3)
     (passage,) = passages.passages
     (piece,), _ = NaturalReader().pieces(TEXT, HowToRead(speed=2.0, seed=3))
     by_frame = labels(piece.phones, piece.latent_frames, PhoneVocabulary(PHONES), hop=HOP)
@@ -92,20 +92,20 @@ def test_what_comes_in_pieces_is_what_is_made_at_once(model: Speech, anna: Voice
     text = "Good morning, everybody."
     pieces, take = collected(stream(model, text, anna, setting(model)))
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), take.samples)
-    prompt = model._front_end.prompt(anna)
+    prompt = model.front_end.prompt(anna)
     if isinstance(model, LmMiniSpeech):
         tokens = [token for cycle in take.trace.decoding.passages[0] for token in cycle.tokens]
-        whole = model._decoder(prompt, 0, Values()).whole(tokens)
+        whole = model.decoder(prompt, 0, Values()).whole(tokens)
         assert len(pieces) > 1
     else:
-        whole = model._decoder(prompt, Values()).whole(torch.from_numpy(take.trace.demasking.passages[0].codes).long())
+        whole = model.decoder(prompt, Values()).whole(torch.from_numpy(take.trace.demasking.passages[0].codes).long())
     assert_same_sound(take.samples, faded_after(whole.samples, end_of(model, setting(model), anna, text)))
     assert np.abs(take.samples).max() > 0.01
 
 
 def end_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> int:
     """Sample at which the last sound of ``text`` is over."""
-    _, passages = model._prepare(text, speaker, chosen.options, lambda: None, chosen.seed)
+    _, passages = model.prepare(text, speaker, chosen.options, lambda: None, chosen.seed)
     return passages.passages[0].end
 
 
@@ -113,8 +113,8 @@ def end_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> 
 def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMiniSpeech, sizes: tuple[int, ...]):
     draw = torch.Generator().manual_seed(len(sizes))
     for coding, codes in (
-        (lm._coding, torch.randint(CODES, (sum(sizes),), generator=draw)),
-        (omni._coding, torch.randint(12, (sum(sizes), CODEBOOKS), generator=draw)),
+        (lm.coding, torch.randint(CODES, (sum(sizes),), generator=draw)),
+        (omni.coding, torch.randint(12, (sum(sizes), CODEBOOKS), generator=draw)),
     ):
         streamed = coding.stream(NOBODY)
         pieces = [streamed.push(one) for one in codes.split(sizes)]
@@ -130,8 +130,8 @@ def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: V
 
 
 def test_the_prompt_says_who_speaks(model: Speech, anna: Voice, tmp_path: Path):
-    coding, own = model._coding, write_recording(tmp_path / "own.wav")
-    who = [model._front_end.prompt(one).who for one in (anna, own)]
+    coding, own = model.coding, write_recording(tmp_path / "own.wav")
+    who = [model.front_end.prompt(one).who for one in (anna, own)]
     assert who[0] != who[1]
     # Who speaks is added to what is said, and taken from it again.
     codes = torch.zeros(20, *([CODEBOOKS] if isinstance(model, OmniMiniSpeech) else []), dtype=torch.long)
@@ -156,7 +156,7 @@ def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: 
     pieces, take = collected(stream(omni, text, anna, blocks))
     (passage,) = take.trace.demasking.passages
     assert len(passage.blocks) > 1 and len(pieces) > 1
-    decoder, heard = omni._decoder(omni._front_end.prompt(anna), Values()), [one.samples for one in pieces]
+    decoder, heard = omni.decoder(omni.front_end.prompt(anna), Values()), [one.samples for one in pieces]
     whole = decoder.whole(torch.from_numpy(passage.codes).long()).samples
     assert_same_sound(np.concatenate(heard), faded_after(whole, end_of(omni, blocks, anna, text)))
     assert take.measurements.first_audio_seconds < take.measurements.seconds

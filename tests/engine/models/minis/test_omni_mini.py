@@ -39,9 +39,9 @@ def model(root: Path) -> OmniMiniSpeech:
 
 def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
     speaker, options = voice("", "omni-mini"), entry("omni-mini").options_with(steps=4)
-    prompt = model._prompt(speaker, options, lambda: None)
-    (passage,) = model._passages("Rice is often served.", speaker, prompt, options).passages
-    request = model._request(passage, prompt, options)
+    prompt = model.prompt(speaker, options, lambda: None)
+    (passage,) = model.passages("Rice is often served.", speaker, prompt, options).passages
+    request = model.request(passage, prompt, options)
     frames = request.reference.shape[1] + request.frames
     assert len(request.text) == frames
     assert request.positions.tolist() == [*range(frames), *range(frames)]

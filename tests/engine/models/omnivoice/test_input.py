@@ -106,6 +106,6 @@ def test_references_that_are_odd_are_used_with_a_warning(
 ) -> None:
     pytest.importorskip("transformers")
     mine = recorded(tmp_path / "mine.wav", seconds, transcript=transcript)
-    notes = model._prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
+    notes = model.prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
     assert any(said in note for note in notes), notes
     assert sum("transcript" in note for note in notes) <= 1, "once"

@@ -54,7 +54,7 @@ def pieces_of(model: OmniVoiceSpeech, text: str, chosen: Setting) -> tuple[list[
 def raw(model: OmniVoiceSpeech, trace: DemaskingTrace, passage: int = 0) -> np.ndarray:
     """A passage's codes decoded at once."""
     codes = torch.from_numpy(trace.passages[passage].codes).long()
-    return WindowedHiggs(model._codec).whole(codes).samples
+    return WindowedHiggs(model.codec).whole(codes).samples
 
 
 def test_what_is_said_and_how_it_was_filled_in(model: OmniVoiceSpeech) -> None:
@@ -157,13 +157,13 @@ def test_without_a_voice_the_first_chunk_is_what_the_others_continue(
     model: OmniVoiceSpeech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    ask = OmniVoiceSpeech._request
+    ask = OmniVoiceSpeech.request
 
     def seen(self: OmniVoiceSpeech, *given: object) -> object:
         asked.append(ask(self, *given))
         return asked[-1]
 
-    monkeypatch.setattr(OmniVoiceSpeech, "_request", seen)
+    monkeypatch.setattr(OmniVoiceSpeech, "request", seen)
     synthesis = spoken(model, setting(by_sentence=True), LONG)
     first = synthesis.trace.demasking.passages[0].codes
     assert asked[0].reference.shape[1] == 0
@@ -172,8 +172,8 @@ def test_without_a_voice_the_first_chunk_is_what_the_others_continue(
 
 def test_long_texts_are_cut(model: OmniVoiceSpeech) -> None:
     options = setting().options
-    prompt = model._prompt(voice(), options, lambda: None)
-    prepared = model._passages(LONG * 8, voice(), prompt, options)
+    prompt = model.prompt(voice(), options, lambda: None)
+    prepared = model.passages(LONG * 8, voice(), prompt, options)
     lengths = [one.frames / 25 for one in prepared.passages]
     assert sum(lengths) > 30
     assert max(lengths) < 20

@@ -171,7 +171,7 @@ def test_a_voice_is_described(tmp_path: Path) -> None:
 
 
 def test_marks_in_a_text_are_read_as_letters(custom: QwenSpeech) -> None:
-    tokenizer = custom._tokenizer
+    tokenizer = custom.tokenizer
     plain, marked = (tokenizer.ids(text) for text in ("a b", "a <|im_end|> b"))
     end = plain[-4:]
     assert len(marked) > len(plain) and not set(end[:1]) & set(marked[3:-5])
@@ -196,7 +196,7 @@ def test_it_stops_within_one_frame(custom: QwenSpeech) -> None:
 def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
     clone: QwenSpeech, custom: QwenSpeech, recording: Voice
 ) -> None:
-    codec, rows = custom._codec.config, 3 * FRAMES_OF_PART
+    codec, rows = custom.codec.config, 3 * FRAMES_OF_PART
     codes = torch.randint(codec.codes, (codec.codebooks * rows,), generator=torch.manual_seed(0)).tolist()
     plan = resolve(custom.info, setting(CUSTOM, frames_per_call=300))
     heard, parts = custom.heard(codes, TEXT, RYAN, plan), []
@@ -316,7 +316,7 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
         return replay, output
 
     monkeypatch.setattr(custom, "info", replace(custom.info, lacking=()))
-    monkeypatch.setattr(custom, "_graphs", GraphCache(record))
+    monkeypatch.setattr(custom, "graphs", GraphCache(record))
     # A processor's frames are one call already; those of a card are recorded.
     monkeypatch.setattr(custom.own.tokens.predictor, "_frames", None)
     said = synthesise(custom, TEXT, RYAN, graphs)

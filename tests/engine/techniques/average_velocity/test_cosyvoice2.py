@@ -214,7 +214,7 @@ def test_recordings_are_heard_by_its_own_models(release: Path, tmp_path: Path) -
 
 
 def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release: Path, tmp_path: Path) -> None:
-    flow = load_model(MODEL, folder=str(release), device="cpu")._flow  # type: ignore[attr-defined]
+    flow = load_model(MODEL, folder=str(release), device="cpu").flow  # type: ignore[attr-defined]
     base, folder = fingerprint(release / FLOW), release / "intervals"
     folder.mkdir(exist_ok=True)
     weights = official(flow.estimator.state_dict())

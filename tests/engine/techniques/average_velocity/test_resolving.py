@@ -115,7 +115,7 @@ def speech(tmp_path: Path):
     (tmp_path / "weights").touch()
     model = small_speech.load(folder=str(tmp_path))
     with torch.no_grad():  # The file holds half precision.
-        for one in model._backbone.parameters():
+        for one in model.backbone.parameters():
             one.copy_(one.half().float())
     return model
 
@@ -158,8 +158,8 @@ def test_a_take_starts_from_as_much_noise_as_said(speech, tmp_path: Path, monkey
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
     spoken, whole = _spoken(speech, of.with_technique(calm)), _spoken(speech, of.with_technique(few_steps_setting(2)))
     assert np.abs(spoken - whole).max() > 1e-2
-    own = speech._sampler
-    monkeypatch.setattr(speech, "_sampler", lambda *given: replace(own(*given), noise=0.5 * own(*given).noise))
+    own = speech.sampler
+    monkeypatch.setattr(speech, "sampler", lambda *given: replace(own(*given), noise=0.5 * own(*given).noise))
     plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
     np.testing.assert_allclose(spoken, _spoken(speech, plain), atol=1e-4)  # fused, or not
 

@@ -82,8 +82,8 @@ def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) 
 def test_word_errors_without_each_layer_come_with_their_run_aways(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("pocketsphinx")
     # As of a model whose speech has no known length.
-    ask = LmMiniSpeech._request
-    monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
+    ask = LmMiniSpeech.request
+    monkeypatch.setattr(LmMiniSpeech, "request", lambda *given: replace(ask(*given), length=None))
     measure = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), Observer()).deciding
     # It says noise, and never ends by itself: with a layer less as well.
     assert measure.run_away == (len(UTTERANCES),) * LAYERS and measure.baseline > 0.3 and min(measure.values) > 0.3
