@@ -13,7 +13,6 @@ from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import foreseen, resolve
-from paretone.techniques import weight_only as module
 from paretone.techniques.weight_only import NAME, TECHNIQUE, Measured, Record, current_machine
 from paretone.techniques.weight_only import measuring as measuring_module
 from paretone.techniques.weight_only.measuring import measure, narrowed
@@ -25,15 +24,14 @@ pytestmark = pytest.mark.skipif(not few_rows.can_read_packed(), reason="this bui
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
-    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_all(tmp_path_factory.mktemp("language") / "model")
 
 
-@pytest.fixture(autouse=True)
-def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: LmMiniSpeech) -> None:
-    """No measurement of another test, and no packed network of one."""
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> LmMiniSpeech:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    model._networks._with_products._kept.clear()
+    return load(folder)
 
 
 def used(**knobs: object) -> UsedTechnique:
@@ -45,7 +43,7 @@ def found(model: LmMiniSpeech, speed_up: float, bits: str = "int8") -> Measured:
     return Measured(machine, model.info.fingerprint, bits, group, speed_up, *within, 0.02, 0.003)
 
 
-def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_measured_once_and_kept(model: LmMiniSpeech, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = []
 
     def measuring(*given: object) -> Measured:
@@ -56,8 +54,7 @@ def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.M
     take = spoken(model, setting(used()))
     assert take.measurements.tokens and any("rounded to 8 bits" in note for note in take.notes)
     assert len(measured) == 1 and Record.of("lm-mini").measured == (found(model, 1.4),)
-    model._networks._with_products._kept.clear()
-    spoken(model, setting(used()))
+    spoken(load(folder), setting(used()))
     assert len(measured) == 1, "what is known is not measured again"
     assert any("by 0.003 nats" in one for one in resolve(model.info, setting(used())).notes)
 
@@ -110,9 +107,7 @@ def test_elsewhere_than_on_a_processor_it_is_refused(model: LmMiniSpeech) -> Non
     assert foreseen(setting(used())).products is not None
 
 
-def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(module._log, "warning", lambda text, *values: said.append(text % values))
+def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, capsys: pytest.CaptureFixture[str]) -> None:
     record = Record.of("lm-mini").with_measured(found(model, 1.4))
     assert Record.of("lm-mini") == record
     other = record.with_measured(found(model, 1.6, "int4"))
@@ -122,6 +117,7 @@ def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: py
     for content in ("{", json.dumps({"schema": 1, "measured": [{}]})):
         record.path.write_text(content)
         assert Record.of("lm-mini").measured == ()
+    said = capsys.readouterr().err.splitlines()
     assert len(said) == 2 and all(one.endswith("packed weights are measured again.") for one in said)
 
 
