@@ -12,9 +12,9 @@ import pytest
 
 
 @pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 512 KiB; skipped where none can be mounted."""
-    yield from _mounted(tmp_path / "disk", "size=512k")
+def tiny_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A disk of 512 KiB, or of the parameter's ``size``; skipped where none can be mounted."""
+    yield from _mounted(tmp_path / "disk", getattr(request, "param", "size=512k"))
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ class FineTuningRecipe(LearningRecipe[Tuned, Network], Generic[Tuned, Network]):
         gives :meth:`_predicted` the student and its arguments."""
         self.subject, self.speech = subject, subject.speech
         torch.manual_seed(options.seed)
-        self._teacher: Network = subject.model.to(processes.device).eval().requires_grad_(False)
-        prepare(student := deepcopy(self._teacher))
+        self.teacher: Network = subject.model.to(processes.device).eval().requires_grad_(False)
+        prepare(student := deepcopy(self.teacher))
         rates = Rates(options.matrix_rate, options.learning_rate)
         student.train().requires_grad_(True)
         learner = JoinedLearner(student, self._predicted, subject.layers, rates, options.average_decay, processes)

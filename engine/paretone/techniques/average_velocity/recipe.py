@@ -182,7 +182,7 @@ class AverageVelocityOptions(Targets, FineTuningOptions):
 
 
 @dataclass(frozen=True)
-class _Displacement:
+class Displacement:
     """States at the start of intervals, and the frozen model's displacements from there."""
 
     problem: Problem
@@ -215,7 +215,7 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
                 student.load_state_dict(initial)
 
         super().__init__(subject, base, processes, options, prepare)
-        self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
+        self._targets: TargetsInUse[Displacement] = TargetsInUse(options.uses, subject.generator)
 
     def describe(self) -> dict[str, Any]:
         found = super().describe()
@@ -225,12 +225,12 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         if self.options.method == MEAN_FLOW:
             loss = self._mean_flow_loss(self.subject.next(self.device))
         else:
-            wanted = self._targets.next(self._displacement)
+            wanted = self._targets.next(self.draw)
             predicted = self.call(wanted.problem, wanted.state, wanted.intervals)
             loss = span_error(predicted, wanted.target, wanted.problem.span)
         return loss, {"loss": loss.detach()}
 
-    def _displacement(self) -> _Displacement:
+    def draw(self) -> Displacement:
         """Intervals of the next problem, for one number of evaluations."""
         problem = self.subject.next(self.device)
         generator, items = self.subject.generator, len(problem.times)
@@ -243,9 +243,9 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         times = grid[steps * numbers + torch.arange(steps + 1)[:, None]].to(self.device)
         state = self._states(problem, evaluations, numbers, own)
         with torch.no_grad():
-            velocity = self.subject.guided(self._teacher, problem, self.options.guidance)
+            velocity = self.subject.guided(self.teacher, problem, self.options.guidance)
             target = displacement(self._in_run_precision(velocity), state, times)
-        return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
+        return Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
 
     @torch.no_grad()
     def _states(self, problem: Problem, evaluations: int, numbers: Tensor, own: Tensor) -> Tensor:
@@ -273,8 +273,8 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         intervals = torch.stack([starts, ends[1].to(self.device)], dim=-1)
         state = state_at(problem, starts)
         with torch.no_grad():
-            plain = self.subject.field(self._teacher, problem)(state, starts)
-            guided = self.subject.guided(self._teacher, problem, self.options.guidance)(state, starts)
+            plain = self.subject.field(self.teacher, problem)(state, starts)
+            guided = self.subject.guided(self.teacher, problem, self.options.guidance)(state, starts)
         velocity = (problem.target + guided - plain) * problem.span[..., None]
         # Only the math kernel has a forward derivative; several processes exchange gradients only around ``call``.
         predicted, target = self.call(problem, state, intervals, velocity)
@@ -336,7 +336,7 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
         """Validation problems, with the frozen model's final states."""
         found = []
         for problem in self.subject.held_out(self.options.validation_items, self.device):
-            field = self.subject.guided(self._teacher, problem, self.options.guidance)
+            field = self.subject.guided(self.teacher, problem, self.options.guidance)
             found.append((problem, self._end(field, problem, REFERENCE_STEPS, False)))
         return found
 
@@ -344,7 +344,7 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
     @torch.no_grad()
     def _plain_distances(self) -> list[float]:
         """Distances before training, by the number of evaluations."""
-        return [self._distance(self._teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
+        return [self._distance(self.teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
 
     def save(self, path: Path) -> None:
         """Write the averaged weights by official keys, with their interval_metadata. Raises :class:`OSError`."""

@@ -143,22 +143,22 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         problem = self.subject.next(self.device)
         velocity = self.call(problem).float()
-        loss = span_error(velocity, self._target(problem, velocity, progress), problem.span)
+        loss = span_error(velocity, self.target(problem, velocity, progress), problem.span)
         return loss, {"loss": loss.detach()}
 
     def _predicted(self, model: nn.Module, problem: Any) -> Tensor:
         return self.subject.field(model, problem)(problem.noised, problem.times)
 
-    def _target(self, problem: Any, conditional: Tensor, progress: float) -> Tensor:
+    def target(self, problem: Any, conditional: Tensor, progress: float) -> Tensor:
         """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model; a constant,
         unless there is no stop gradient."""
         options = self.options
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
         with torch.set_grad_enabled(not options.stop_gradient):
             if options.method == DISTILLATION:
-                learnt = self._velocity(self._teacher, problem)
+                learnt = self._velocity(self.teacher, problem)
                 strength = equivalent_guidance(rising * options.weight)
-                unconditional = self._velocity(self._teacher, self.subject.bare(problem))
+                unconditional = self._velocity(self.teacher, self.subject.bare(problem))
                 return learnt + self._gated(strength, problem) * (learnt - unconditional)
             if problem.drops_text:
                 return problem.target
@@ -203,8 +203,8 @@ class GuidanceFree(FineTuningRecipe[GuidanceFreeOptions, nn.Module]):
         for time in VALIDATION_TIMES:
             for problem in self.subject.held_out(self.options.validation_items, self.device, time):
                 may_stop()
-                conditional = self._predicted(self._teacher, problem)
-                unconditional = self._predicted(self._teacher, self.subject.bare(problem))
+                conditional = self._predicted(self.teacher, problem)
+                unconditional = self._predicted(self.teacher, self.subject.bare(problem))
                 target = conditional + strength * (conditional - unconditional)
                 problems.append(_ValidationProblem(time, problem, conditional, target))
         return problems

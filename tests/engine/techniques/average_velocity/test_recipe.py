@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,13 +76,13 @@ def _recipe(guidance: Values, folder: Path, **changes: object) -> AverageVelocit
 @both
 def test_the_target_is_where_guided_euler_steps_of_the_frozen_model_lead(guidance: Values, folder: Path) -> None:
     recipe = _recipe(guidance, folder, single_share=0.0)
-    found = recipe._displacement()
+    found = recipe.draw()
     # Every interval takes two steps of the grid of two to four evaluations.
     grids = (sampling_grid(2 * number, "uniform", -1.0).tolist() for number in (2, 3, 4))
     ways = {(grid[at], grid[at + 2]): grid[at : at + 3] for grid in grids for at in range(0, len(grid) - 1, 2)}
     times = torch.tensor([ways[start, end] for start, end in found.intervals.tolist()]).T
     with torch.no_grad():
-        field, moving = recipe.subject.guided(recipe._teacher, found.problem, guidance), found.state
+        field, moving = recipe.subject.guided(recipe.teacher, found.problem, guidance), found.state
         for start, end in itertools.pairwise(times):
             moving = moving + (end - start)[:, None, None] * field(moving, start)
     torch.testing.assert_close(found.state + (times[2] - times[0])[:, None, None] * found.target, moving)
@@ -120,25 +121,24 @@ def test_megatts3_is_guided_as_in_a_synthesis(folder: Path) -> None:
 
 @both
 def test_own_states_are_those_of_a_synthesis_and_others_lie_on_the_path(guidance: Values, folder: Path) -> None:
-    recipe = _recipe(guidance, folder)
+    recipe = _recipe(guidance, folder, single_share=0.0)
     with torch.no_grad():  # An average that knows of intervals.
         embedding = recipe.average.module.time_embedding
         assert isinstance(embedding, IntervalEmbedding)
         torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.1)
-    problem = recipe.subject.next(CPU)
-    items = len(problem.times)
-    numbers = torch.full((items,), 2)
-    own = torch.arange(items) % 2 == 0
-    found = recipe._states(problem, 3, numbers, own)
-    grid = torch.from_numpy(sampling_grid(3, "uniform", -1.0))
-    state = state_at(problem, torch.zeros(items))
-    with torch.no_grad():
-        field = recipe.subject.field(recipe.average.module, problem)
-        for start, end in ((0, 1), (1, 2)):
-            interval = torch.stack([grid[start], grid[end]]).expand(items, 2)
-            state = state + (grid[end] - grid[start]) * field(state, interval)
-    torch.testing.assert_close(found[own], state[own])
-    torch.testing.assert_close(found[~own], state_at(problem, grid[numbers])[~own])
+    grids = [sampling_grid(2 * number, "uniform", -1.0).tolist()[::2] for number in (2, 3, 4)]
+    ways = {pair: grid[: at + 1] for grid in grids for at, pair in enumerate(itertools.pairwise(grid))}
+    kinds = Counter()
+    for found in (recipe.draw() for _ in range(4)):
+        field = recipe.subject.field(recipe.average.module, found.problem)
+        on_path = state_at(found.problem, found.intervals[:, 0])
+        for item, interval in enumerate(found.intervals.tolist()):
+            own = state_at(found.problem, torch.zeros(len(on_path)))
+            for start, end in itertools.pairwise(ways[tuple(interval)]):
+                with torch.no_grad():
+                    own = own + (end - start) * field(own, torch.tensor([start, end]).expand(len(on_path), 2))
+            kinds[tuple(torch.allclose(one[item], found.state[item], atol=1e-5) for one in (own, on_path))] += 1
+    assert kinds[True, False] > 1 < kinds[False, True] and not kinds[False, False]
 
 
 @pytest.mark.parametrize("guidance", workload([F5, MEGA], [MEGA]))
@@ -162,10 +162,10 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, met
 
 
 def test_several_steps_learn_from_one_target(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = _recipe(F5, folder, uses=3)
-    recipe._targets.most = 2
-    work_out, made = recipe._displacement, []
-    monkeypatch.setattr(recipe, "_displacement", lambda: made.append(work_out()) or made[-1])
+    monkeypatch.setattr(recipes, "TargetsInUse", partial(recipes.TargetsInUse, most=2))
+    recipe, made = _recipe(F5, folder, uses=3), []
+    work_out = recipe.draw
+    monkeypatch.setattr(recipe, "draw", lambda: made.append(work_out()) or made[-1])
     for number in range(1, 7):
         assert recipe.step(number, number / 6)["loss"] > 0
     assert 2 <= len(made) <= 4
@@ -313,7 +313,7 @@ def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytes
     assert first.spoken == [2, 2, 3, 4, 4, 5], "two sentences were kept"
     assert trained.steps == 2 and Path(trained.checkpoint).is_file()
     (folder,) = (place / "work" / fine_tuning.FOLDER).iterdir()
-    kept = [one for path in sorted(folder.glob("*.npz")) for one in fine_tuning._read(path)]
+    kept = fine_tuning.kept_readings(folder, range(5), pytest.fail, Follower())
     assert [one.voice for one in kept] == [one.id for one in voices("f5-mini")], "every voice has its turn"
     for one in kept:
         frames, prompt = one.arrays["mel"].shape[0], int(one.arrays["prompt"])
