@@ -70,10 +70,9 @@ def test_the_skipped_velocity_is_by_definition() -> None:
 def test_changes_add_up_and_other_branches_start_anew() -> None:
     run, counts = begun(), DIT.operations(FRAMES, True)
     still = states()[0]
-    meter = FirstBlockCache(DIT, float("inf"))
-    meter.velocities(still, 0, run)
-    meter.velocities(still, 1, run)
-    adding = FirstBlockCache(DIT, meter._change * 1.5)
+    entered = [DIT.enter(still, step, run) for step in range(2)]
+    added = [DIT.layer(0, one, step, run) - one for step, one in enumerate(entered)]
+    adding = FirstBlockCache(DIT, relative_change(*added) * 1.5)
     for step in range(3):
         adding.velocities(still, step, run)
     assert adding.operations(1, counts) < counts.evaluation == adding.operations(2, counts)
@@ -187,29 +186,30 @@ def test_knobs_are_the_fields_and_their_defaults() -> None:
 @pytest.mark.parametrize("rule", [ALWAYS, replace(ALWAYS, Fn_compute_blocks=2, Bn_compute_blocks=1)])
 def test_operations_are_those_that_torch_counts(rule: Rule) -> None:
     """Of every evaluation, whether none, one or both branches reuse."""
-    run, cache, counts = begun(), DualBlockCache(DIT, rule), DIT.operations(FRAMES, True)
-    shares = []
-    for step, state in enumerate(states()):
-        if step == 2:  # From here on one branch computes: forced, as no threshold parts the two for certain.
-            cache._branches[1].decisions.reuses = lambda step, change: False
-        # The counter does not know the fused attention kernels of a CPU.
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            cache.velocities(state, step, run)
-        spent = cache.operations(step, counts)
-        assert spent == pytest.approx(counter.get_total_flops(), rel=1e-6)
-        shares.append(spent / counts.evaluation)
-    assert shares[0] == 1 > shares[2] == shares[3] > shares[1]
+    both, alone, shares = begun(), begun(guided=False), []
+    # A branch that joins later has nothing to reuse yet.
+    for runs in (both, both), (alone, both):
+        cache = DualBlockCache(DIT, rule)
+        for step, (run, state) in enumerate(zip(runs, states(), strict=False)):
+            # The counter does not know the fused attention kernels of a CPU.
+            with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+                cache.velocities(state, step, run)
+            counts = DIT.operations(FRAMES, run is both)
+            spent = cache.operations(step, counts)
+            assert spent == pytest.approx(counter.get_total_flops(), rel=1e-6)
+            shares.append(spent / counts.evaluation)
+    assert shares[0] == shares[2] == 1 > shares[3] > shares[1]
 
 
 def test_branches_compute_and_remember_each_for_itself() -> None:
     """The rows of a branch do not depend on whether the other is computed with it, masked or not."""
     generator = torch.Generator().manual_seed(0)
     prompt, ids = torch.randn(2, FRAMES, 20, generator=generator), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    run = DIT.begin(prompt, ids, sampling_grid(4, "uniform")[:-1], True, [FRAMES, FRAMES - 3])
+    run, alone = (DIT.begin(prompt, ids, sampling_grid(4, "uniform")[:-1], guided) for guided in (True, False))
+    run = replace(run, mask=torch.arange(FRAMES) < torch.tensor([FRAMES, FRAMES - 3] * 2)[:, None])
     cache = DualBlockCache(DIT, ALWAYS)
     first, second = torch.randn(2, 2, FRAMES, 20, generator=generator)
-    cache.velocities(first, 0, run)
-    cache._branches[1].decisions.reuses = lambda step, change: False
+    cache.velocities(first, 0, alone)
     found = cache.velocities(second, 1, run)
     whole = DIT.velocity(second, 1, run)
     assert torch.allclose(found[2:], whole[2:], atol=1e-5) and (found[:2] - whole[:2]).abs().max() > 1e-3

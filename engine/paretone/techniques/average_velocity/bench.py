@@ -103,7 +103,7 @@ def _ways(
     if precision:
         narrow = used("precision", precision=precision)
         offered += [(f"{title}, {precision}", setting.with_technique(narrow)) for title, setting in offered]
-    for title, setting in (*offered, *_rivals(baseline)):
+    for title, setting in (*offered, *rivals(baseline)):
         try:
             resolve(model.info, setting)
         except PlainError as error:
@@ -112,7 +112,8 @@ def _ways(
             yield title, setting
 
 
-def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
+def rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
+    """Other methods with as few evaluations, by title."""
     euler = {steps: _with_options(baseline, {"steps": steps, "spacing": "uniform"}) for steps in (1, 2, 4)}
     for steps, plain in euler.items():
         yield f"Euler, {counted(steps, 'step', 'steps')}", plain

@@ -5,7 +5,7 @@ All branches pass the first and the last blocks together; the middle blocks run 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import factorial
 
@@ -55,7 +55,8 @@ class DualBlockCache:
         else:
             after = torch.empty_like(rows)
             if computing:
-                part = self._passed(middle, rows[computing].flatten(0, 1), evaluation, _part(run, computing))
+                fewer = replace(run, branches=len(computing))  # Each branch has the same mask.
+                part = self._passed(middle, rows[computing].flatten(0, 1), evaluation, fewer)
                 after[computing] = part.unflatten(0, (len(computing), -1))
         for at, one in enumerate(branches):
             if at in computing:
@@ -110,8 +111,3 @@ class _Branch:
         for order, derivative in enumerate(derivatives, start=1):
             value = value + derivative * ((step - self._at) ** order / factorial(order))
         return value
-
-
-def _part(run: Conditioning, branches: Sequence[int]) -> Conditioning:
-    mask = None if run.mask is None else run.mask.unflatten(0, (run.branches, -1))[list(branches)].flatten(0, 1)
-    return replace(run, branches=len(branches), mask=mask)

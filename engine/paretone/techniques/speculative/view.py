@@ -131,7 +131,7 @@ def compute(task: Task) -> Findings:
     lengths = tuple(range(1, int(task.knobs["longest"]) + 1))
     tolerance = float(task.knobs["tolerance"])
     wanted = {(one, LENGTH) for one in TOLERANCES} | {(tolerance, length) for length in lengths}
-    ways = {place: _Way(_speculating(plain, task.knobs, *place)) for place in sorted(wanted)}
+    ways = {place: _Way(speculating(plain, task.knobs, *place)) for place in sorted(wanted)}
     reference = _Way(plain)
     every = (reference, *ways.values())
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
@@ -166,7 +166,8 @@ RULES = {
 _BETA, _LENGTHS = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
 
 
-def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> Setting:
+def speculating(plain: Setting, own: Values, tolerance: float, length: int) -> Setting:
+    """``plain`` with drafts of ``length`` at ``tolerance``, otherwise by the view's ``own`` knobs."""
     chosen = defaults(speculative.TECHNIQUE.knobs).replace(
         tolerance=tolerance,
         draft_length=length,

@@ -16,10 +16,10 @@ from paretone.models.catalogue import entry, voice
 from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
 from paretone.models.cosyvoice2.mel_flow import MelStream, PlannedMel
 from paretone.models.cosyvoice2.model import FLOW
-from paretone.models.cosyvoice2.token_to_mel import TokenToMel, official
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel
 from paretone.models.families.evaluations import FlowNetwork
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
-from paretone.models.files.trained_weights import described_interval, interval_metadata, save_in_half
+from paretone.models.files.trained_weights import interval_metadata, save_in_half
 from paretone.models.networks.incremental import Memory
 from paretone.sampling.flow import Whole
 from paretone.setting.knobs import Values
@@ -214,18 +214,17 @@ def test_recordings_are_heard_by_its_own_models(release: Path, tmp_path: Path) -
 
 
 def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release: Path, tmp_path: Path) -> None:
-    flow = load_model(MODEL, folder=str(release), device="cpu").flow  # type: ignore[attr-defined]
     base, folder = fingerprint(release / FLOW), release / "intervals"
     folder.mkdir(exist_ok=True)
-    weights = official(flow.estimator.state_dict())
+    own = torch.load(release / FLOW, weights_only=True)
+    weights = {name: value for name, value in own.items() if "estimator" in name}
     save_in_half(folder / "lacking.safetensors", weights, interval_metadata(WEIGHTS, base, 1))
     save_in_half(folder / "other.safetensors", weights, interval_metadata(WEIGHTS, "e" * 64, 1))
-    names = {Path(one.path).stem for one in load_model(MODEL, folder=str(release)).info.interval_weights}
+    model, lacking = load_model(MODEL, folder=str(release), device="cpu"), folder / "lacking.safetensors"
+    names = {Path(one.path).stem for one in model.info.interval_weights}
     assert "lacking" in names and "other" not in names
-    lacking = folder / "lacking.safetensors"
-    told = described_interval(metadata_of(lacking), str(lacking), "1" * 64)
     with pytest.raises(CheckpointError, match="interval_mlp"):
-        PlannedMel(flow)._read(told)
+        make_ready(model, _setting(fingerprint(lacking)))
     lacking.unlink()
 
 

@@ -26,7 +26,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import EXPORTED_WEIGHTS, NAME, NO_TEMPERATURE, TECHNIQUE
-from paretone.techniques.average_velocity.bench import _rivals, few
+from paretone.techniques.average_velocity.bench import few, rivals
 from paretone.training.fine_tuning import diffusion_transformer
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
@@ -240,7 +240,7 @@ def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: 
 
 def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:
     baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=32, guidance=1.0, spacing="uniform"), seed=4)
-    found = dict(_rivals(baseline))
+    found = dict(rivals(baseline))
     assert [foreseen(one).options["steps"] for one in found.values()] == [1, 2, 4, 5, 7, 1, 2, 4]
     assert {one.seed for one in found.values()} == {4}
     weights = IntervalWeights("w", "a" * 64, 4, -1.0, Values(guidance=1.0), "displacement")

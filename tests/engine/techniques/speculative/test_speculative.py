@@ -16,7 +16,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import foreseen, knobs_of, technique
 from paretone.techniques.speculative import NAME, TECHNIQUE, random_bench
 from paretone.techniques.speculative import view as sweep
-from paretone.techniques.speculative.view import PAPER, TOLERANCES, _speculating, paired_speed_up
+from paretone.techniques.speculative.view import PAPER, TOLERANCES, paired_speed_up, speculating
 from paretone.techniques.speculative.view import knobs as sweep_knobs
 from paretone.views.figure import Lines
 from tests.engine.models.small_causal import LLAMA
@@ -93,7 +93,7 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
 def test_the_sweep_accepts_as_published_unless_asked_otherwise(rule: dict[str, str], guarded: bool) -> None:
     knobs = defaults(sweep_knobs(LAYERS)).replace(**rule)
     assert knobs["draft"] == "layers"
-    plan = foreseen(_speculating(Setting("lm-mini", entry("lm-mini").options_with()), knobs, 0.4, 3))
+    plan = foreseen(speculating(Setting("lm-mini", entry("lm-mini").options_with()), knobs, 0.4, 3))
     way = dict(plan.decoding.arguments)
     assert way == {"tolerance": 0.4, "draft_length": 3, "adaptive": False, "block": False, "guarded": guarded}
 
