@@ -16,7 +16,7 @@ from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, write_json
 from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
-from paretone.errors import PlainError, SettingError
+from paretone.errors import SettingError
 from paretone.measure.fidelity import log_mel_distance
 from paretone.models.base import Utterance, flow_model
 from paretone.sampling.actions import SkipAction
@@ -181,18 +181,11 @@ class _Trials:
         self._done = self._accepted = 0
 
     def __call__(self, event: Event) -> None:
-        """Raises :class:`PlainError` if an error is not finite."""
         if not isinstance(event, PreparationReport):
             self._terminal.hear(event)
         elif isinstance(event.report, Trial):
-            trial = event.report
-            if not math.isfinite(trial.error):
-                raise PlainError(
-                    f"The model produced invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
-                    "use more steps or less guidance, or download the checkpoint again."
-                )
             self._done += 1
-            self._accepted += trial.accepted
+            self._accepted += event.report.accepted
             self._terminal.remark = f"{self._accepted} of {self._done} skips accepted"
 
 

@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from paretone.errors import PlainError
 from paretone.observer import Observer, Work
 from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.calibration_target import CalibrationTarget
@@ -55,7 +56,8 @@ def calibrate_end(
     exchanges: int = EXCHANGES,
 ) -> CalibrationRecord:
     """Calibrate a table on ``targets``, sentences of one model under one setting, with evaluations of ``counts``
-    operations. The knob ``operations`` is the budget in per cent. Raises :class:`paretone.errors.Cancelled`."""
+    operations. The knob ``operations`` is the budget in per cent. Raises :class:`PlainError` for a model whose errors
+    are not finite, and :class:`paretone.errors.Cancelled`."""
     first = targets[0]
     layers, steps = first.backbone.layers, first.steps
     candidates = (SkipAction.TS, SkipAction.BS) if first.branches > 1 else (SkipAction.TS,)
@@ -69,6 +71,11 @@ def calibrate_end(
 
     def tell(chosen: Sequence[tuple[Change, float]]) -> None:
         for change, error in chosen:
+            if not math.isfinite(error):
+                raise PlainError(
+                    f"The model produced invalid numbers (NaN) at step {change.step + 1}, layer {change.layer + 1}; "
+                    "use more steps or less guidance, or download the checkpoint again."
+                )
             trials.append(Trial(END, change.step, change.layer, change.action, error, True))
             observer.report("trial", trials[-1])
 

@@ -382,12 +382,13 @@ def compute_ablation(task: Task) -> Findings:
     calibrations = []
     for variant in variants:
         record = record_at_hand(task) if variant is FULL else None
-        found = calibrate_all(task, work, units, _calibrate(task, variant), f"{variant.title.capitalize()}: ", record)
+        calibrate, title = calibrate_variant(task, variant), variant.title.capitalize()
+        found = calibrate_all(task, work, units, calibrate, f"{title}: ", record)
         calibrations.append(found)
         for threshold, table in found.tables.items():
             used = with_table(task, threshold, table).setting
-            title = f"{variant.title.capitalize()} at threshold {threshold:g}"
-            spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
+            doing = f"{title} at threshold {threshold:g}"
+            spoken = speak_all(model, sentences, used, work, spoken_units, doing, (table,))
             points.setdefault(variant.title, []).append(
                 Point(
                     f"δ = {threshold:g}",
@@ -406,7 +407,8 @@ def compute_ablation(task: Task) -> Findings:
     return Findings(tuple(panels), caption, 2, sentences)
 
 
-def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage], CalibrationRecord]:
+def calibrate_variant(task: Task, variant: Variant) -> Callable[[float, ProgressStage], CalibrationRecord]:
+    """Calibration on the task's sentence, by threshold, with what ``variant`` leaves out."""
     import torch
 
     from paretone.techniques.ditreducio.calibration import calibrate
