@@ -175,8 +175,8 @@ def test_parity_codec_of_omnivoice_in_two_parts() -> None:
     found = shapes_of(parts[0]) | shapes_of(parts[1])
     assert found.items() <= names.items()
     assert sum(one.numel() for one in parts[0].parameters()) > 20_000_000
-    assert all(OmniVoiceFolder._is_known(name) for name in names.keys() - found.keys())
-    assert not OmniVoiceFolder._is_known("acoustic_model.conv1.weight")
+    assert all(OmniVoiceFolder.is_of_codec(name) for name in names.keys() - found.keys())
+    assert not OmniVoiceFolder.is_of_codec("acoustic_model.conv1.weight")
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))

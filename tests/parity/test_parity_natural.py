@@ -179,7 +179,7 @@ def test_audio_of_the_same_spectra_is_the_same(decoder: NaturalDecoder, original
     for original in originals:
         _, shaped = excitation(original)
         spectra = Spectra(*(torch.from_numpy(one.T.copy()) for one in original.own_spectra))
-        ours = decoder._audio(spectra.spectrum(shaped, original.noise)).numpy()
+        ours = decoder.audio(spectra.spectrum(shaped, original.noise)).numpy()
         assert signal_to_noise(ours, original.audio) > 50
 
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.kernels.few_rows import product
 from paretone.models.qwen3_tts.frames import FrameModel, FramePredictor
 from paretone.models.qwen3_tts.talker import LEAST_FRAMES, CodePredictor, FramePrompt, Talker, TalkerConfig
 from paretone.sampling.autoregressive import Request, decode
@@ -213,9 +214,9 @@ def test_parity_qwen3_code_predictor_sampled(fixture: Fixture) -> None:
 @predictors
 def test_heads_of_another_kind_than_the_layers_choose_the_same_codes(fixture: Fixture) -> None:
     """As where large weights are read faster plain, and the heads' packed."""
-    _, plain, table = predictor_of(fixture)
-    heads = [lambda rows: plain._heads[0](rows), *plain._heads[1:]]
-    mixed = FramePredictor(plain.transformer, plain._narrowing, heads, plain.tables)
+    network, plain, table = predictor_of(fixture)
+    heads = [network.lm_head[0], *(product(one.weight.detach()) for one in network.lm_head[1:])]
+    mixed = FramePredictor(plain.transformer, network.small_to_mtp_projection, heads, plain.tables)
     given = fixture["past_hidden"][0, 0], table[fixture["first_ids"][0].long()], Nucleus(0.8, 10, 0.9)
     uniforms = fixture["sampled.uniforms"].tolist()
     assert torch.equal(mixed.predict(*given, uniforms)[0], plain.predict(*given, uniforms)[0])

@@ -231,7 +231,7 @@ def samplers(theirs: Any, models: Mapping[str, DiT], frames: int, steps: int) ->
         return theirs.sample(prompt, ids, frames, **options)[0]
 
     def begun(model: DiT) -> DiTConditioning:
-        model._tabulated = None  # As in its first run.
+        model.tabulate(times[-1:])  # Another schedule, so that this one's table is made as in a first run.
         return model.begin(canvas, ids, times[:-1], guided=True)
 
     def finished(velocity: Velocity) -> Tensor:

@@ -172,11 +172,11 @@ def _origin(voice: Voice) -> Origin:
 
 
 def _spoken(text: str, origin: Origin) -> list[SpokenSentence]:
-    return _teacher().speak(text, Manner(origin.pitch, origin.formant))
+    return shared_teacher().speak(text, Manner(origin.pitch, origin.formant))
 
 
 @functools.cache
-def _teacher() -> NaturalTeacher:
+def shared_teacher() -> NaturalTeacher:
     return NaturalTeacher(_decoder())
 
 

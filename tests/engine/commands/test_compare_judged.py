@@ -123,7 +123,7 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
 
 def test_without_reference_speech_it_says_so(monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     monkeypatch.setitem(sys.modules, "hibari", None)
-    monkeypatch.setattr("paretone.training.natural_teacher._teacher", NaturalTeacher)
+    monkeypatch.setattr("paretone.training.natural_teacher.shared_teacher", NaturalTeacher)
     said = console.out("compare", "baseline", SIDE, "--text", "One word.", "--repeats", "1", "--judge", "words")
     assert "no reference speech to show the judge's floor" in said
 

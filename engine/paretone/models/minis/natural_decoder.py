@@ -367,9 +367,9 @@ class NaturalDecoder(nn.Module):
         samples = torch.cat([train.push(pitch), train.finish()])
         pulses = torch.cat([transform.push(samples), transform.finish()]).to(hidden.device)
         spectra = self.network(hidden.T[None]).shaped(formant_scale, level)
-        return self._audio(spectra.spectrum(pulses, (noise or SeededNoise()).draw(len(hidden)).to(hidden.device)))
+        return self.audio(spectra.spectrum(pulses, (noise or SeededNoise()).draw(len(hidden)).to(hidden.device)))
 
-    def _audio(self, spectrum: Tensor) -> Tensor:
+    def audio(self, spectrum: Tensor) -> Tensor:
         """Overlap-add of windowed frames, (bins, n) complex to (n · 300,), divided by their windows' energy."""
         count = spectrum.shape[1]
         frames = torch.fft.irfft(spectrum.T, WINDOW) * self.window

@@ -72,7 +72,7 @@ class OmniVoiceFolder:
         """The module from ``make`` with its weights from the codec's, all of which must be known."""
         shards = Shards.find(self.root / CODEC)
         shapes = shards.shapes()
-        strange = [name for name in shapes if not self._is_known(name)]
+        strange = [name for name in shapes if not self.is_of_codec(name)]
         if strange:
             raise CheckpointError(f"{shards.where} is not the codec of OmniVoice: it holds {named_first(strange, 5)}.")
         with without_weights(shapes, shards.where):
@@ -83,7 +83,8 @@ class OmniVoiceFolder:
         return module.eval().requires_grad_(False).to(device)
 
     @staticmethod
-    def _is_known(name: str) -> bool:
+    def is_of_codec(name: str) -> bool:
+        """Whether the official codec has a weight of this name, used or not."""
         known = ("acoustic_encoder.", "acoustic_decoder.", "encoder_semantic.", "semantic_model.", "fc.", "fc2.")
         inside = name.startswith("quantizer.quantizers.") and (".project_" in name or name.endswith("codebook.embed"))
         return inside or name.startswith((*known, *UNUSED)) or name.endswith(TRAINING_ONLY)

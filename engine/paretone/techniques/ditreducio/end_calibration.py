@@ -56,8 +56,7 @@ def calibrate_end(
     exchanges: int = EXCHANGES,
 ) -> CalibrationRecord:
     """Calibrate a table on ``targets``, sentences of one model under one setting, with evaluations of ``counts``
-    operations. The knob ``operations`` is the budget in per cent. Raises :class:`PlainError` for a model whose errors
-    are not finite, and :class:`paretone.errors.Cancelled`."""
+    operations. The knob ``operations`` is the budget in %. Raises :class:`PlainError` if errors are not finite."""
     first = targets[0]
     layers, steps = first.backbone.layers, first.steps
     candidates = (SkipAction.TS, SkipAction.BS) if first.branches > 1 else (SkipAction.TS,)

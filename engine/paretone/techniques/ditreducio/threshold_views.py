@@ -382,8 +382,8 @@ def compute_ablation(task: Task) -> Findings:
     calibrations = []
     for variant in variants:
         record = record_at_hand(task) if variant is FULL else None
-        calibrate, title = calibrate_variant(task, variant), variant.title.capitalize()
-        found = calibrate_all(task, work, units, calibrate, f"{title}: ", record)
+        title = variant.title.capitalize()
+        found = calibrate_all(task, work, units, calibrate_variant(task, variant), f"{title}: ", record)
         calibrations.append(found)
         for threshold, table in found.tables.items():
             used = with_table(task, threshold, table).setting
