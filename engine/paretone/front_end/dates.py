@@ -11,6 +11,8 @@ from paretone.front_end.written_forms import MONTH_STARTS, MONTHS, WEEKDAYS
 
 _MONTH = rf"(?:{one_of((*MONTHS, *MONTH_STARTS, *map(str.upper, MONTH_STARTS)))})(?![A-Za-z])"
 _WEEKDAY = rf"(?:{one_of(WEEKDAYS)})(?![a-z])"
+_SMALL_DAY = r"(?:mon|tues?|wed|thur?s?|fri|sat|sun)\b"
+_BEFORE_DAYS = r"(?i:\b(?:by|on|for|til|until|till|this|next|last|every|due)) "
 _DAY = r"0?[1-9]|[12]\d|3[01]"
 _HALF = r"(?:[AaPp]\.\s?[Mm]\.|[AaPp][Mm]\b)"
 _ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|[CE]ES?T|AE[SD]T|BST|[IJ]ST)\b"
@@ -56,7 +58,11 @@ def _day_first(match: re.Match[str], around: Around) -> Said:
 
 
 def _weekday(match: re.Match[str], around: Around) -> Said | None:
-    """ "Sat" and "Sun" are words, too."""
+    """ "Sat" and "Sun" are words, too, and so are days in small letters."""
+    if match[0].islower():
+        between = around.precedes(f"[-–]{_SMALL_DAY}") or around.follows(rf"\b{_SMALL_DAY}[-–]")
+        named = match[0] not in ("sat", "sun") or (match[0] == "sat" and around.precedes(r"[,!?;]|\.(?! [a-z])| \d|$"))
+        return Said(WEEKDAYS[match[0].capitalize()]) if between or (named and around.follows(_BEFORE_DAYS)) else None
     word = match[1] in ("Sat", "Sun") and not match[2]
     word = word and not around.follows(r"[-–] ?|\b(?:Fri|Sat)/|EOD |(?:on|by|until|this|next) ")
     word = word and not around.precedes(r" \d\d?(?:[-–:]| ?[ap]m?\b)|/[MTWFS][a-z]{2,3}\b")
@@ -91,6 +97,8 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
     hour, minute, second, part, half, zone = match.groups()
     if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
         return None
+    if not (second or half) and (around.precedes(_AFTER_RATIOS) or around.follows(_BEFORE_RATIOS)):
+        return None
     if second and part and not half:
         return Said(_length(hour, minute, f"{second}.{part}"))
     if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_COOKING):
@@ -118,7 +126,8 @@ def _with_half(words: str, half: str | None, zone: str | None) -> Said:
 
 
 def _length(*parts: str | None) -> str:
-    named = zip(((one or "").lstrip("0") for one in parts), ("hour", "minute", "second"), strict=True)
+    names = ("day", "hour", "minute", "second")[-len(parts) :]
+    named = zip(((one or "").lstrip("0") for one in parts), names, strict=True)
     return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in named if one)
 
 
@@ -137,8 +146,13 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
 FORMS["month"] = _month_name
 FORMS["year"] = _year_of
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
-_BEFORE_TIMES = r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open)) |\d{4} ?[-–] ?"
+_BEFORE_TIMES = (
+    r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)) |"
+    r"\d{4} ?[-–] ?"
+)
 _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
+_AFTER_RATIOS = r" (?:dilution|ratio|scale|mix(?:ture)?|aspect|odds|screen|display|monitor|panel|laptop|split|slope)\b"
+_BEFORE_RATIOS = r"(?i:\b(?:ratio|scale|aspect|odds|diluted|mixed|split)(?: (?:of|is|to|at))?:?) "
 _COOKING = r"\b(?i:(?:steep|bake|cook|boil|simmer|microwave|fry|grill)(?:[ \w]* (?:for|about))?|rest|plank|hold) "
 _SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
@@ -157,9 +171,7 @@ CLASSES = (
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
     semiotic("date", rf"({_MONTH})(?![\w.']| [A-Z])", say="{1:month}",
         after=r"\b(?:in|since|by|until|till|from|last|next|early|late|mid|this) |mid-"),
-    semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)", say=_weekday, quantity=True),
-    semiotic("date", r"\b(mon|tues?|wed|thur?s?|fri)\b", say=lambda match, around: WEEKDAYS[match[1].capitalize()],
-        after=r"(?i:\b(?:by|on|til|until|till|this|next|last|every|due)) "),
+    semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)|\b{_SMALL_DAY}", say=_weekday, quantity=True),
     semiotic("time", r"(7(?=/6)|8(?=/7)|9(?=/8)|10(?=/9))/(\d)c\b", say="{1:cardinal} {2:cardinal} central"),
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
@@ -194,12 +206,9 @@ CLASSES = (
         unless=r"\b(?i:priced?|sold|tax(?:ed)?|shares?|traded|fell|rose|dropped) (?:at|by|from) ",
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None),
         after=rf"(?i:(?<!look )(?<!looking )\b(?:at|by|til|till|until|from)) |@ ?|\d[ap] to |\b{_WEEKDAY}s?[.,]* "),
-    semiotic("time", r"(?<!\d)()(\d{1,2}) ?m(?:in)? ?(\d{1,2}) ?s(?:ec)?\b",
-        say=lambda match, around: _length(*match.groups())),
+    semiotic("time", r"(?<!\d)(?=\d)(?:(\d+) ?d(?:ays?)?)?(?:,? ?(\d\d?) ?h(?:rs?)?)?(?:,? ?(\d\d?) ?m(?:in)?)?",
+        r"(?: ?(\d\d?) ?s(?:ec)?)?\b", say=lambda match, around: (
+        _length(*match.groups()) if sum(map(bool, match.groups())) > 1 else None)),
     semiotic("time", r"\bT-(\d+)(?= (?:min|sec|hour|hr|day|week)[a-z]*\b)", say="T minus {1:cardinal}"),
-    semiotic("time", r"(\d+) ?d(?:ays?)?,? (\d\d?) ?h(?:rs?)?(?:,? (\d\d?) ?m(?:in)?)?\b", say=lambda match, around: (
-        f"{number(match[1])} day{'' if match[1] == '1' else 's'} {_length(match[2], match[3], None)}")),
-    semiotic("time", r"(\d{1,2}) ?h(?:rs?)? ?(\d{1,2}) ?m(?:in)?(?: (\d{1,2}) ?s(?:ec)?)?\b",
-        say=lambda match, around: _length(*match.groups())),
 )
 # fmt: on

@@ -40,16 +40,14 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
         return None
     many = text.endswith("s") and text[-2].isdecimal() and text[0].isupper()
     found = []
-    for letters, numbers, mark in re.findall(
-        r"([A-Z]+(?![a-z]{2})|[A-Z]?[a-z]+)|(\d+)|([-._ ])", text[:-1] if many else text
-    ):
-        if mark == "." and not re.match(r"\d{2}", text[text.index(mark) + 1 :]):
-            found.append("dot")
-        elif letters:  # A few next to digits are spelled.
-            spelled = ".".join(letters) + "." if letters.isupper() and len(letters) <= 3 else letters
-            found.append(spelled if len(letters) > 1 else letters.upper())
-        elif numbers:
-            found.append(pairs(numbers) if len(numbers) > 2 or numbers[0] == "0" else cardinal(int(numbers)))
+    for part in re.finditer(r"[A-Z]+(?![a-z]{2})|[A-Z]?[a-z]+|\d+|(?<=\d)\.|\.(?!\d\d)", text[:-1] if many else text):
+        one = part[0]
+        if one == ".":
+            found.append("point" if text[part.start() - 1].isdecimal() else "dot")
+        elif one.isdecimal():
+            found.append(pairs(one) if len(one) > 2 or one[0] == "0" else cardinal(int(one)))
+        else:  # A few letters next to digits are spelled.
+            found.append(FORMS["letters"](one) if len(one) < 2 or (one.isupper() and len(one) <= 3) else one)
     if many:
         found[-1] = plural(found[-1])
     return Said(" ".join(found))
@@ -192,7 +190,7 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
         return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
         groups = [len(one) for one in re.findall(r"\d+", text)]
-        if groups not in ([4, 4, 4, 4], [3, 2, 4], [4, 6, 5], [4, 3, 3]):
+        if groups not in ([3, 2, 4], [4, 6, 5], [4, 3, 3]) and not (len(groups) > 3 and {4} == {*groups[:-1]}):
             return None
     if count < 7 and not around.follows(_CUE_OF_TELEPHONES):
         return None
@@ -376,19 +374,17 @@ NAMES = (
     semiotic("version", r"\bv(\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
     semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
-    semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}"),
+    semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}", unless="coli "),
     semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
     semiotic("address", r"(\d{1,3})([NSEW])\b", after=ROADS, say=lambda match, around: (
         f"{pairs(match[1])} {DIRECTIONS[match[2]]}")),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
-    semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b", say=_identifier),
+    semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b|",
+        r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=_identifier),
     semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b|",
         r"\b0[xXbo][\da-fA-F]+\b|\b(?:[\dA-Fa-f]{2}:){5}[\dA-Fa-f]{2}\b|",
         r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{12,}\b", say="{0:each}"),
-    semiotic("identifier", r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=lambda match, around: " ".join(
-        number(one) if one[0].isdecimal() else FORMS["letters"](one) if one.isupper() and len(one) < 4 else one
-        for one in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]))),
     semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d|(?<=7\d7-)\d00)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
     semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_LABELS),
@@ -445,20 +441,20 @@ NAMES = (
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
-    semiotic("address", r", ([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
-    semiotic("address", r"(?<=[a-z] )\b([A-Z]{2}) (\d{5})(?:-(\d{4}))?(?!\d)", say=_state),
+    semiotic("address", r"(?:, |(?<=[a-z] )(?=.{3}\d{5}))([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
     semiotic("address", rf"\bCo\.(?=, (?:{one_of((*STATES.values(), *STATES_IN_SHORT))}))", say="County",
         after="[a-z] "),
     semiotic("address", r"\b([NSEW])\.(?= (?:(?:Korea|Africa|America|Dakota|Carolina|Sudan|Virginia|Germany)n?|"
-        r"Ireland|\d+(?:st|nd|rd|th)|gate|side|end|entrance|wing)\b)", say=DIRECTIONS),
+        r"Ireland|\d+(?:st|nd|rd|th)|gate|side|end|entrance|wing)\b)", say=DIRECTIONS, unless=r"(?i:\bvitamin) "),
     semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
     semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
         after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),
     semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
-    semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]|\d+(?:st|nd|rd|th)))", say=DIRECTIONS),
+    semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]+\b(?!(?:'s)? (?:wrote|writes|novel|book))|\d+[snrt]))",
+        say=DIRECTIONS, unless=r"\b(?i:by|authors?|novelist|writers?|poet) "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
     semiotic("address", r"\b([NS])\.([EW])\.", after=rf"\b{_STREET}\.? ", ends=True, say=lambda match, around: (
         Said(DIRECTIONS[match[1] + match[2]], ends=True))),
@@ -483,8 +479,8 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bft\.(?= [A-Z])", say="featuring", unless=r"\d ?"),
     semiotic("abbreviation", r"\bPt\.(?= [A-Z][a-z])", say="Point"),
     semiotic("electronic", r"#(?!\w)", say="pound", after=r"\b(?:press|then|hit|dial|enter|by|or) "),
-    semiotic("identifier", r"#(s\b|(?!\w))", say=lambda match, around: "numbers" if match[1] else "number",
-        after=r"(?i:\b(?:your|ur|my|his|her|our|their|the|this|phone|order|acct|model|serial|part|item|Q\d)) "),
+    semiotic("identifier", r"#(s?)(?!\w)", say="number{1}", after=(
+        r"(?i:\b(?:(?:yo)?ur|my|his|her|our|their|the|this|phone|order|tracking|acct|model|serial|part|item|Q\d)) ")),
     semiotic("abbreviation", r"\bexp\.(?= (?:back|growth|decay|func|smooth|mov))", say="exponential"),
     semiotic("abbreviation", r"\best\.(?!\w)", say="estimated", after=r"\d[\w%]* ", ends=True),
     semiotic("abbreviation", r"\b[Cc]als?\.(?=:)", say="calories"),
@@ -505,16 +501,16 @@ SIGNS_AND_ABBREVIATIONS = (
         after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
     semiotic("abbreviation", r"\b[Ff]l\.(?!\w)", say="floor", after=r"\d(?:st|nd|rd|th) ", ends=True),
     semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
-    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b[A-Z][\w.]+ "),
-    semiotic("abbreviation", rf"\b(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
+    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b(?:[A-Z][\w.]+|al\.) "),
+    semiotic("abbreviation", r"\b(?!No\. \d+ (?:others?|more|people|minutes|hours|days|of us)\b)",
+        rf"(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
         r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= ?-?\d)", say=BEFORE_SMALL, after=r"(?:^|[.;,:(] )"),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
     semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
-    semiotic("abbreviation", r"\bPh\.? ?D\b\.?", say="P.H.D.", ends=True),
-    semiotic("abbreviation", r"\b(Ed|Sc|Psy|Th)\. ?D\b\.?", ends=True,
-        say={"Ed": "Ed D.", "Sc": "S.C.D.", "Psy": "Psy D.", "Th": "T.H.D."}),
+    semiotic("abbreviation", r"\b(?:(Ph)\.?|(Ed|Sc|Psy|Th)\.) ?D\b\.?", ends=True,
+        say={"Ph": "P.H.D.", "Ed": "Ed D.", "Sc": "S.C.D.", "Psy": "Psy D.", "Th": "T.H.D."}),
     semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
     semiotic("abbreviation", r"\b([BM])\.(Ed|Eng|Phil|Tech|Com|Arch|Res)\b\.?", say="{1} {2}", ends=True),
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
@@ -522,9 +518,8 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bw/(?: (?=[\w\"“#$£€@~(])|(?=[a-z\d]))", say="with "),
     semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th)[ -])c\.(?!\w)", say="century", ends=True),
     semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
-    semiotic("abbreviation", r"\b([A-Z])&([A-Z])\b", say="{1} and {2}"),
-    semiotic("abbreviation", r"\b([A-Z])&([A-Z])'?s\b", say="{1} and {2}'s"),
     semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
+    semiotic("abbreviation", r"\b([A-Z])&([A-Z])'?s\b", say="{1} and {2}'s"),
     semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>", say={
         "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to"}),
     semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
@@ -535,6 +530,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
     semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)", say=lambda match, around: (
         f"{cardinal(len(match[1]))} out of {cardinal(len(match[0]))} stars")),
+    semiotic("symbol", r"([§¶])\1", say={"§": "sections", "¶": "paragraphs"}),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),
 )

@@ -80,10 +80,7 @@ def pairs(text: str) -> str:
 def decimal(text: str) -> str:
     """ "1,234.50" as words; a leading zero before other digits ("007") means digit by digit."""
     whole, _, fraction = text.replace(",", "").partition(".")
-    if (len(whole) > 1 and whole[0] == "0") or len(whole) > LONGEST_CARDINAL:
-        words = digits(whole)
-    else:
-        words = cardinal(int(whole or "0"))
+    words = digits(whole) if len(whole) > 1 and whole[0] == "0" else cardinal(int(whole or "0"))
     return f"{words} point {digits(fraction)}" if fraction else words
 
 

@@ -9,6 +9,7 @@ from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     CURRENCIES,
     DIRECTIONS,
+    ELEMENTS,
     GREEK,
     MAGNITUDES,
     MONTHS,
@@ -18,13 +19,14 @@ from paretone.front_end.written_forms import (
     UNITS,
 )
 
-_GROUPED = r"\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?"
+_GROUPED = r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3})(?!\d)(?:\.\d+)?"
+"""1,500,000 or, as in India, 15,00,000."""
 _SPACED = r"\d{1,3}(?:['_]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
 NUMBER = rf"(?:{_GROUPED}|{_SPACED}|\d+(?:\.\d+)?(?!\d)|\.\d+)"
 _FRACTION = r"(?:\d+[ -])?\d{1,3}/\d{1,3}(?![\d/])(?:st|nd|rd|ths?|s)?"
 _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
 _SCIENTIFIC = rf"(?:(?:{NUMBER} ?[×x] ?)?10\^[-+]?\d+|\d+(?:\.\d+)?e[-+]?\d{{1,3}}\b)"
-_BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of(UNITS)})\b))"
+_BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of((*UNITS, *filter(str.isalpha, CURRENCIES)))})\b))"
 VALUE = rf"(?:{_SCIENTIFIC}|{_BEFORE_UNIT}|{_FRACTION}|{_COMMA}|{NUMBER})"
 _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
@@ -65,7 +67,7 @@ def _mixed(text: str) -> str:
 
 _CUE_OF_YEARS = (
     r"(?i:\b(?:in|since|until|till|by|from|to|of|the|after|before|during|through|year|early|late|mid|around|circa|"
-    r"and|between|winter|summer|spring|fall|autumn|than|for)|[,(])[ -]?"
+    r"and|between|winter|summer|spring|fall|autumn|than|for)|[,(#])[ -]?"
 )
 COUNTED_NOUN = r" [a-z]+[^\Ws]s\b"
 _COUNTED_BY_MILLIONS = (
@@ -75,6 +77,11 @@ _COUNTED_BY_MILLIONS = (
 _CUE_OF_CODES = (
     r"#|(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|booking|claim|part|"
     r"serial|id|otp)(?: (?:no\.?|number|code|id|is))?:? )"
+)
+_STATUS = r"(?i:\b(?:returns?|returned|returning|throws?|threw|got an?|status(?: code)?|gives?)) "
+_ON_A_ROAD, _ROAD_ENDS = (
+    r"(?i:\b(?:on|off|onto|down|along|via|takes?|took|taking)) the ",
+    (r"[.,;!?)]|$| (?:freeway|fwy|north|south|east|west|to|at|in|and|is|was|near|toward|exit|traffic|again)\b"),
 )
 _NAMED_BY_NUMBER = (
     r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
@@ -115,8 +122,10 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
 def _integer(text: str, around: Around) -> str:
     course = text == "101" and around.follows("[A-Z][a-z]+ ") and around.precedes(r"[.,;:!?)]|$| (?:and|or|is|at|in)\b")
     jet = re.fullmatch(r"7\d7", text) and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
-    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and around.precedes(" (?:error|redirect|(?:page|status)\\b)")
-    if course or jet or web or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
+    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and not around.precedes(COUNTED_NOUN)
+    web = web and (around.precedes(" (?:error|redirect|(?:page|status)\\b)") or around.follows(_STATUS))
+    road = len(text) == 3 and text[-2:] != "00" and around.follows(_ON_A_ROAD) and around.precedes(_ROAD_ENDS)
+    if course or jet or web or road or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
         return pairs(text)
     if text in ("911", "112", "999", "988", "101", "411", "311", "211") and around.follows(
         r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3},? (?:or )?)*"
@@ -214,7 +223,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     names = CURRENCIES[match["country"] or match["symbol"] or match["code"]]
     magnitude = (match["word"] or match["short"] or match["letter"] or "").rstrip(".")
     unit = names[1]
-    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ ']", "", value))
+    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ '_]", "", value))
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
         words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
@@ -247,7 +256,7 @@ _NOT_A_NOUN = (
     "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
     "flat|x|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|"
     "could|has|had|have|do|did|does|went|not|all|back|both|during|until|about|between|through|around|above|below|"
-    "without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus|costs?|weighs|gets|sells|starts"
+    "without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus|costs?|weighs|gets|sells|starts|still"
 )
 _NOUNS = "charging|wiring|building|ceiling|opening|ring|wing|string|spring|bed|seed|shed|speed|feed|fly"
 """Nouns that end as verbs and adverbs do."""
@@ -308,7 +317,8 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
         )
     if unit in ("s", "t", "d", "ac", "pt", "st"):
         teaspoons = unit == "t" and dotted and not around.precedes(" of")
-        return (bool(gap) and not teaspoons and not around.precedes("'")) or (unit == "d" and around.follows("[x×] ?"))
+        closed = (unit == "d" and around.follows("[x×] ?")) or (unit == "st" and around.precedes(r" \d\d? ?lbs?\b"))
+        return closed or (bool(gap) and not teaspoons and not around.precedes("'"))
     if unit == "N":
         return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
     if unit == "x":
@@ -397,7 +407,7 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     parts = re.split(r"[ \"]?[x×] ?", match["sizes"])
     if (not unit and "×" in match["sizes"]) or re.match(r"\d+x ", match["sizes"]):
         return None
-    said = [pairs(one) if len(one) == 4 else number(one) for one in parts]
+    said = [pairs(one) if len(one) == 4 and one.isdecimal() else number(one) for one in parts]
     if unit == "s":
         return Said(plural(" by ".join(said)))
     if unit == '"':
@@ -536,7 +546,7 @@ CLASSES = (
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
-        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b)(?P<country>){_RATE}(?P<pieces>(?!))?",
+        rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b{_DOT})(?P<country>){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
     semiotic("money", r"/([$£€¥])(?!\d)", say=lambda match, around: f"per {CURRENCIES[match[1]][0]}", after=r"\d"),
     semiotic("money", r"([$£€]) ?(thousands?|millions?|billions?|mn|bn|[kmMB])\b",
@@ -564,7 +574,7 @@ CLASSES = (
         say=_measure, quantity=True, unless=r"\b[A-Z]+\d+[A-Z]+/"),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
-    semiotic("measure", r"(\d\d?) ?st(?= \d\d? ?lbs?\b)", say="{1:number} stone"),
+    semiotic("measure", rf"({VALUE}) M(?= (?:solution|(?:(?:{one_of(ELEMENTS)})\d?){{2,}}\b))", say="{1:number} molar"),
     semiotic("measure", rf"({VALUE}) c(?:\.(?= [a-z]|[;,)]|$)|(?= (?!(?:{_NOT_A_NOUN})\b)[a-z]{{3,}}| =))",
         say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
         quantity=True),
@@ -573,7 +583,7 @@ CLASSES = (
     semiotic("measure", rf"(\d)'(?: ?|-(?=\d+\"))({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches, quantity=True),
-    semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]|$)", say=_inches, quantity=True,
+    semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2}}\b|$)", say=_inches, quantity=True,
         unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
@@ -588,6 +598,7 @@ CLASSES = (
         say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
     semiotic("measure", rf"[x×](?= ?\d+ ?(?:d\b|{SPANS}))", say="for", after="[A-Za-z.] ", unless=r"/[a-z]+\.? "),
     semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] ", unless=r"\b(?i:the|an?|add|for) "),
+    semiotic("cardinal", r"[x×](\d\d?)(?=\))", say="times {1:number}", after=r"\([A-Za-z ]+ "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
         say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
@@ -601,7 +612,10 @@ CLASSES = (
     semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
         say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
     semiotic("score", r"([2-9]|1\d)/(2|4|8|16)(?=(?:,? (?:or|and|to) \d\d?/\d)* time\b)", say="{1:number} {2:number}"),
-    semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| at (?:stumps|lunch|tea)\b)",
+    semiotic("score", r"(\d+)[-–](\d)(?= (?:odds|outsiders?|(?:long)?shots?|favou?rites?|underdogs?)\b)",
+        say="{1:number} to {2:number}"),
+    semiotic("score", r"\bdec\b\.?", say="declared", after=r"\d/\d+ "),
+    semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| (?:dec|at (?:stumps|lunch|tea))\b)",
         say="{1:number} for {2:number}"),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),

@@ -86,7 +86,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "digits": digits,
     "short": short,
     "upper": str.upper,
-    "letters": lambda text: ".".join(text.upper()) + "." if text else "",
+    "letters": lambda text: ".".join(text.upper()) + "." * (len(text) > 1),
 }
 """How a template says a group."""
 

@@ -102,7 +102,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
     plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
-    plain = re.sub(r"(?<=\.\d\d)\^9(?=/gal)", "9", plain)
+    plain = re.sub(r"(?<=\.\d\d)(?:\^9(?=/gal)| 9/10(?=/| a | per ))", "9", plain)
     plain = re.sub(r"(?<=\d-\d\d)T(\d\d:\d\d(?::\d\d)?)Z?", r" \1", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
     plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)\.?-([a-z]+)\b", _apart, plain)

@@ -32,8 +32,9 @@ CURRENCIES = {
     ₹ INR Rs.: rupee rupees paisa paise| ₩ KRW: won won jeon jeon| ₽ RUB: ruble rubles kopeck kopecks| ₺: lira lira
     kurus kurus| ₪ ILS: shekel shekels agora agorot| ₿ BTC: bitcoin bitcoins satoshi satoshis| CHF: Swiss_franc
     Swiss_francs centime centimes| CNY RMB: yuan yuan fen fen| SEK: Swedish_krona Swedish_kronor ore ore| NOK:
-    Norwegian_krone Norwegian_kroner ore ore| DKK: Danish_krone Danish_kroner ore ore| PLN: zloty zlotys grosz groszy|
-    R$ BRL: real reais centavo centavos| MXN: peso pesos centavo centavos""".split("|")
+    Norwegian_krone Norwegian_kroner ore ore| DKK: Danish_krone Danish_kroner ore ore| kr: krone kroner ore ore| PLN zł:
+    zloty zlotys grosz groszy| CZK Kč: koruna korunas haler halers| R$ BRL: real reais centavo centavos| MXN: peso pesos
+    centavo centavos""".split("|")
     for signs, names in [line.split(":")]
     for one, many, cent, cents in [names.split()]
     for sign in signs.split()
@@ -50,56 +51,52 @@ MAGNITUDES = _table(
     "mil=million bil=billion tril=trillion"
 )
 
-_SCALED = {"": "", "k": "kilo", "c": "centi", "m": "milli", "µ": "micro", "n": "nano", "M": "mega", "G": "giga"}
+_SCALED = _table("k=kilo c=centi d=deci m=milli µ=micro n=nano M=mega G=giga T=tera P=peta") | {"": ""}
 _BASES = {
-    "m": ("meter", " k c m µ n"), "g": ("gram", " k m µ n"), "s": ("second", " m µ n"), "L": ("liter", " m µ c"),
-    "Hz": ("hertz", " k M G"), "W": ("watt", " k m M G"), "V": ("volt", " k m"), "A": ("ampere", "m µ k"),
+    "m": ("meter", " k c m µ n"), "g": ("gram", " k m µ n"), "s": ("second", " m µ n"), "L": ("liter", " m µ c d"),
+    "Hz": ("hertz", " k M G"), "W": ("watt", " k m M G"), "V": ("volt", " k m"), "A": ("ampere", " m µ k"),
     "Wh": ("watt hour", " k M G"), "Ah": ("ampere hour", " m"), "J": ("joule", " k M"), "N": ("newton", " k m"),
-    "Pa": ("pascal", " k M"), "B": ("byte", "k M G"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
+    "Pa": ("pascal", " k M"), "B": ("byte", "k M G T"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
     "mol": ("mole", " m µ n"), "eV": ("electron volt", " k M G"), "M": ("molar", "m µ n"), "Ω": ("ohm", " k M"),
-    "b": ("bit", "k M G"), "F": ("farad", "µ n"), "bar": ("bar", " m"),
+    "b": ("bit", "k M G"), "F": ("farad", "µ n"), "bar": ("bar", " m"), "l": ("liter", " m d"),
+    "FLOP": ("flop", "G T P"), "FLOPS": ("flop", "G T P"), "t": ("ton", " k M"),
 }  # fmt: skip
+
+
+def _many(unit: str) -> str:
+    """The plural: "miles per hour", "foot pounds"."""
+    head, per, rest = unit.partition(" per ")
+    return unit if unit.endswith(("hertz", "molar")) else f"{head}s{per}{rest}"
+
+
 UNITS = {
-    prefix + sign: (_SCALED[prefix] + name, _SCALED[prefix] + (name if name in ("hertz", "molar") else _many))
+    prefix + sign: (_SCALED[prefix] + name, _many(_SCALED[prefix] + name))
     for sign, (name, prefixes) in _BASES.items()
     for prefix in prefixes.split(" ")
-    for _many in [name.replace("bit ", "bits ") if " per " in name else f"{name}s"]
 } | {
-    sign: (one, many)
+    sign: (names[0], names[1] if len(names) > 1 else _many(names[0]))
     for line in """
-    GFLOP GFLOPS: gigaflop gigaflops| TFLOP TFLOPS: teraflop teraflops| PFLOP PFLOPS: petaflop petaflops| kB KB:
-    kilobyte kilobytes| TB: terabyte terabytes| GiB: gibibyte gibibytes| MiB: mebibyte mebibytes| dL: deciliter
-    deciliters| l: liter liters| ml: milliliter milliliters| dl: deciliter deciliters| ft: foot feet| mi: mile
-    miles| yd yds: yard yards| lb lbs: pound pounds| oz: ounce ounces| tbsp tbsps Tbsp: tablespoon tablespoons| tsp
-    tsps: teaspoon teaspoons| gal gals: gallon gallons| qt qts: quart quarts| pt: pint pints| ha: hectare hectares|
-    pg/mL pg/ml: picogram_per_milliliter picograms_per_milliliter| ppg: point_per_game points_per_game| rpg:
-    rebound_per_game rebounds_per_game| apg: assist_per_game assists_per_game| mcg: microgram micrograms| IU:
-    international_unit international_units| d: day days| ac: acre acres| s.f.: square_foot square_feet| atm:
-    atmosphere atmospheres| in-lb in-lbs: inch_pound inch_pounds| req reqs: request requests| rms.: room rooms| t:
-    ton tons| dB: decibel decibels| MP: megapixel megapixels| px: pixel pixels| hp: horsepower horsepower| Nm N·m:
-    newton_meter newton_meters| K/µL k/µL:
-    thousand_per_microliter thousand_per_microliter| mEq: milliequivalent milliequivalents| ★:
-    star stars| ft-lb ft-lbs ft·lb ft·lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound foot_pounds| bbl: barrel
-    barrels| bpd: barrel_per_day barrels_per_day| doz: dozen dozen| pk: pack packs| M☉: solar_mass solar_masses| BR:
-    bedroom bedrooms| BA: bath baths| A: ampere amperes| pp: percentage_point percentage_points| pg: page pages| st:
-    stone stone| nt nts: night nights| qtr qtrs: quarter quarters| kr: krone kroner| nmi: nautical_mile
-    nautical_miles| Mt: megaton megatons| kt: kiloton kilotons| m.y Myr: million_years million_years| ly: light_year
-    light_years| AU: astronomical_unit astronomical_units| mph m.p.h.: mile_per_hour miles_per_hour| kph:
-    kilometer_per_hour kilometers_per_hour| kn kts: knot knots| mpg: mile_per_gallon miles_per_gallon| rpm RPM:
-    revolution_per_minute revolutions_per_minute| bpm BPM: beat_per_minute beats_per_minute| wpm: word_per_minute
-    words_per_minute| psi: pound_per_square_inch pounds_per_square_inch| fps: frame_per_second frames_per_second|
-    ppm: part_per_million parts_per_million| ppb: part_per_billion parts_per_billion| bps: bit_per_second
-    bits_per_second| bp bps.: basis_point basis_points| sec secs: second seconds| min mins: minute minutes| hr hrs
-    h: hour hours| mo mos: month months| wk wks: week weeks| yr yrs: year years| K: kelvin kelvin| sqft: square_foot
-    square_feet| mmHg: millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch dots_per_inch| rad: radian
-    radians| kN: kilonewton kilonewtons| pct: percent percent| pts: point points| °C: degree_celsius
-    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree degrees| x ×: time times| kWp:
-    kilowatt_peak kilowatts_peak| cc: cubic_centimeter cubic_centimeters| fl_oz fl._oz: fluid_ounce fluid_ounces|
-    in: inch inches""".split("|")
-    for signs, names in [line.split(":")]
-    for one, many in [[word.replace("_", " ") for word in names.split()]]
+    KB: kilobyte| GiB: gibibyte| MiB: mebibyte| ft: foot feet| mi: mile| yd yds: yard| lb lbs: pound| oz: ounce| tbsp
+    tbsps Tbsp: tablespoon| tsp tsps: teaspoon| gal gals: gallon| qt qts: quart| pt: pint| ha: hectare| pg/mL pg/ml:
+    picogram_per_milliliter| ppg: point_per_game| rpg: rebound_per_game| apg: assist_per_game| mcg: microgram| IU:
+    international_unit| d: day| ac: acre| s.f.: square_foot square_feet| atm: atmosphere| in-lb in-lbs: inch_pound| req
+    reqs: request| rms.: room| dB: decibel| MP: megapixel| px: pixel| hp: horsepower horsepower| Nm N·m: newton_meter|
+    K/µL k/µL: thousand_per_microliter thousand_per_microliter| mEq: milliequivalent| ★: star| ft-lb ft-lbs ft·lb
+    ft·lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound| bbl: barrel| bpd: barrel_per_day| doz: dozen dozen| pk: pack| M☉:
+    solar_mass solar_masses| BR: bedroom| BA: bath| pp: percentage_point| pg: page| st: stone stone| nt nts: night| qtr
+    qtrs: quarter| nmi: nautical_mile| m.y Myr: million_years million_years| ly: light_year| AU: astronomical_unit| mph
+    m.p.h.: mile_per_hour| kph: kilometer_per_hour| kn kts: knot| mpg: mile_per_gallon| rpm RPM: revolution_per_minute|
+    bpm BPM: beat_per_minute| wpm: word_per_minute| psi: pound_per_square_inch| fps: frame_per_second| ppm:
+    part_per_million| ppb: part_per_billion| bp bps.: basis_point| sec secs: second| min mins: minute| hr hrs h: hour|
+    mo mos: month| wk wks: week| yr yrs: year| K: kelvin kelvin| sqft: square_foot square_feet| mmHg:
+    millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch| rad: radian| pct: percent percent| pts: point| °C:
+    degree_celsius degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree| x ×: time| kWp: kilowatt_peak
+    kilowatts_peak| cc: cubic_centimeter| fl_oz fl._oz: fluid_ounce| in: inch inches""".split("|")
+    for signs, written in [line.split(":")]
+    for names in [[word.replace("_", " ") for word in written.split()]]
     for sign in (word.replace("_", " ") for word in signs.split())
 }
+"""By sign: one and several. Those after the first table have their plural only where it is not regular."""
 UNITS |= {
     f"{short}{dot} {unit}": (f"{name} {UNITS[unit][0]}", f"{name} {UNITS[unit][1]}")
     for short, name in (("sq", "square"), ("cu", "cubic"))
@@ -210,7 +207,7 @@ SLANG = _table(
     "w8=wait l8=late hbu=how_about_you omw=on_my_way lmk=let_me_know ikr=I_know,_right irl=in_real_life rly=really "
     "abt=about ofc=of_course hmu=hit_me_up iirc=if_I_recall_correctly icymi=in_case_you_missed_it sry=sorry "
     "4ever=forever w/e=whatever d/t=due_to s/p=status_post r/o=rule_out f/u=follow_up h/o=history_of tbsp=tablespoon "
-    "tsp=teaspoon"
+    "tsp=teaspoon attn=attention"
 )
 """Short forms without a full stop."""
 GREEK = _table(
