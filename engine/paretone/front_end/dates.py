@@ -19,7 +19,9 @@ _ZONE = r"(?:UTC|GMT|E[SD]?T|C[SD]T|P[SD]T|M[SD]T|[PCM]T|[CE]ES?T|AE[SD]T|BST|[I
 
 
 def _month_name(name: str) -> str:
-    return MONTH_STARTS.get(name[:4].title(), MONTH_STARTS[name[:3].title()])
+    if name.isdecimal():
+        return MONTHS[int(name) - 1]
+    return MONTH_STARTS.get(name[:4].title()) or MONTH_STARTS[name[:3].title()]
 
 
 def _year_of(text: str) -> str:
@@ -74,16 +76,6 @@ def _decade(match: re.Match[str], around: Around) -> str | None:
     if re.match(r"\d0s", match[0]) and around.follows(TAKES):
         return None
     return plural(_year_of(text) if len(text) == 4 or text == "00" else cardinal(int(text)))
-
-
-def _period(match: re.Match[str], around: Around) -> str | None:
-    """A quarter or a financial year."""
-    named = match[3] or match[4]
-    if not match[2] and (len(match[1]) == 1 or not named):
-        return None
-    letters = match[1] if len(match[1]) == 1 else ".".join(match[1]) + "."
-    head = f"{letters} {cardinal(int(match[2]))}" if match[2] else letters
-    return head + (f" {_year_of(named)}" if named else "") + (f" to {short(match[5])}" if match[5] else "")
 
 
 def _season(match: re.Match[str], around: Around) -> str | None:
@@ -154,15 +146,13 @@ _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|r
 _AFTER_RATIOS = r" (?:dilution|ratio|scale|mix(?:ture)?|aspect|odds|screen|display|monitor|panel|laptop|split|slope)\b"
 _BEFORE_RATIOS = r"(?i:\b(?:ratio|scale|aspect|odds|diluted|mixed|split)(?: (?:of|is|to|at))?:?) "
 _COOKING = r"\b(?i:(?:steep|bake|cook|boil|simmer|microwave|fry|grill)(?:[ \w]* (?:for|about))?|rest|plank|hold) "
-_SHORT_PERIOD = r"([QH]|FY|CY)([1-4](?!\d))?(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?"
 
 # fmt: off
 CLASSES = (
     semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)|",
         r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)", say=_numeric_date,
         quantity=True),
-    semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say=lambda match, around: (
-        f"{MONTHS[int(match[1]) - 1]} {year(int(match[2]))}")),
+    semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say="{1:month} {2:year}"),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? ({_DAY})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
         r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (?:'(?=\d\d\b))?(\d{{4}}|(?<=')\d\d)(?![\d%:])",
@@ -178,12 +168,14 @@ CLASSES = (
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", quantity=True, say=lambda match, around: Said(
         (year if len(match[1]) == 4 else cardinal)(int(match[1])), ".".join(match[2].replace(".", "")) + ".")),
-    semiotic("date", r"(?:AD|A\.D\.) (\d{1,4})(?:[-–](\d{1,4}))?(?![\d,])", quantity=True, say=lambda match, around: (
-        f"A.D. {year(int(match[1]))}" + (f" to {year(int(match[2]))}" if match[2] else ""))),
+    semiotic("date", r"(?:AD|A\.D\.) (\d{1,4})(?:[-–](\d{1,4}))?(?![\d,])", say="A.D. {1:year}[ to {2:year}]",
+        quantity=True),
     semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
-    semiotic("date", rf"\b{_SHORT_PERIOD}", say=_period, quantity=True),
+    semiotic("date", r"\b([QH](?=[1-4](?!\d))|[FC]Y(?=(?:[1-4](?!\d))? ?'?\d))([1-4](?!\d))?",
+        r"(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?",
+        say="{1:letters}[ {2:cardinal}][ {3:year}{4:year}][ to {5:short}]", quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
     semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?",
         rf"(?: ({_ZONE}))?", say=_clock, quantity=True),
@@ -194,9 +186,8 @@ CLASSES = (
     semiotic("time", r"(?<= ):([0-5]\d)\b", say="{1:short}"),
     semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
         say="{1:number} {2:short} point {3:digits}", quantity=True),
-    semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(\d\d))?\b", say=lambda match, around: (
-        f"{'.'.join(match[1])}. {'plus' if match[2] == '+' else 'minus'} {number(match[3])}"
-        + (f" {short(match[4])}" if match[4] and match[4] != "00" else ""))),
+    semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(?:00|(\d\d)))?\b",
+        say="{1:letters} {2:sign} {3:number}[ {4:short}]"),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
     semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),

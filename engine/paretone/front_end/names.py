@@ -162,16 +162,6 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
     return year(value) if value > 1000 and len(match[1]) > 3 else None
 
 
-def _scripture(match: re.Match[str], around: Around) -> str | None:
-    """Chapter and verses; a name may also be of something else."""
-    number_of, book, chapter, verse, last = match.groups()
-    if not verse and not number_of:
-        return None
-    said = " ".join(filter(None, (number_of and ordinal(int(number_of)).title(), SCRIPTURE.get(book, book))))
-    said += f" {cardinal(int(chapter))}" + (f", {cardinal(int(verse)).replace(' ', '-')}" if verse else "")
-    return said + (f" to {cardinal(int(last))}" if last else "")
-
-
 def _standard(match: re.Match[str], around: Around) -> str | None:
     name, text, part, dated = match.groups()
     if not (part or dated or len(text) > 3):
@@ -210,14 +200,6 @@ def _street(match: re.Match[str], around: Around) -> Said | None:
     name = re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), name.strip())
     parts = house and pairs(house), DIRECTIONS.get(direction), name, STREETS.get(kind, kind)
     return Said(" ".join(filter(None, parts)), ends=bool(dot))
-
-
-def _state(match: re.Match[str], around: Around) -> str | None:
-    if not around.follows(r"[A-Z][a-z]+ ?") or match[1] not in STATES:
-        return None
-    code, more = match[2], match[3]
-    said = f", {STATES[match[1]]}"
-    return said + (f", {digits(code)}" if code else "") + (f", {digits(more)}" if more else "")
 
 
 def _saint(match: re.Match[str], around: Around) -> Said:
@@ -305,11 +287,15 @@ def _unpronounced(match: re.Match[str], around: Around) -> str | None:
 
 
 FORMS["name"] = _name
+FORMS["state"] = STATES.__getitem__
+FORMS["book"] = lambda text: SCRIPTURE.get(text, text)
+FORMS["joined"] = lambda text: cardinal(int(text)).replace(" ", "-")
+FORMS["nth"] = lambda text: ordinal(int(text)).title()
 _KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
 FORMS["keys"] = lambda text: " plus ".join(
     _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
 )
-FORMS["sign"] = {"@": "at", "#": "hashtag"}.__getitem__
+FORMS["sign"] = {"@": "at", "#": "hashtag", "+": "plus", "-": "minus"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdecimal() else one.upper() for one in text if one.isalnum())
 _TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
 # fmt: off
@@ -359,8 +345,9 @@ NAMES = (
         r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?: \(0\)\d)?(?:[ -]\d{2,6}){3,5}(?!\d)|",
         r"\d(?:-\d{2,6}){2,4}(?!\d)|\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
-    semiotic("identifier", rf"(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})\.? (\d{{1,3}})",
-        r"(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])", say=_scripture),
+    semiotic("identifier", rf"(?=[1-3] |\D+\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
+        r"\.? (\d{1,3})(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])",
+        say="[{1:nth} ]{2:book} {3:cardinal}[, {4:joined}][ to {5:cardinal}]"),
     semiotic("identifier", r"\b((?:ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/[A-Z]+)?) (\d{3,5})(?:-(\d+))?",
         r"(?::((?:19|20)\d\d))?\b", say=_standard),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
@@ -408,11 +395,11 @@ NAMES = (
         after=r"(?:\b(?:[Ff]lights?|fly|flying|flew)\b|[A-Z]{2} ?\d{2,4})[^.!?]{0,20}"),
     semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+(?:\.\d+)?)(?!\w)", say="M {1:cardinal} by {2:number}"),
     semiotic("identifier", rf"(?:(\d/\d{{1,2}})\"?|((?<=#)\d\d?|\d\d?(?=-\d\d \w+[^s]\b)))-(\d\d)(?= {_THREADED})",
-        say=lambda match, around: f"{number(match[1] or match[2])}{' inch' if match[1] else ''} {number(match[3])}"),
+        say="[{1:number} inch]{2:number} {3:number}"),
     semiotic("identifier", r"\bf/(\d\d?(?:\.\d)?)(?![\d/])", say="F {1:number}"),
     semiotic("identifier", r"\b((?:Sp|Fi|Pa|PaC|EtC|V)O)2\b", say="{1:letters} two"),
-    semiotic("identifier", r"\barXiv:(\d{4})\.(\d{4,5})(?:v(\d+))?\b", say=lambda match, around: (
-        f"archive {pairs(match[1])} point {digits(match[2])}" + (f" version {number(match[3])}" if match[3] else ""))),
+    semiotic("identifier", r"\barXiv:(\d{4})\.(\d{4,5})(?:v(\d+))?\b",
+        say="archive {1:pairs} point {2:digits}[ version {3:number}]"),
     semiotic("identifier", r"\b([A-Z]{2})(\d\d(?: ?[A-Z\d]{4}){3,7}(?: [A-Z\d]{1,3})?)\b", say=lambda match, around: (
         f"{FORMS['letters'](match[1])} {', '.join(map(FORMS['each'], match[2].split()))}")),
     semiotic("identifier", r"[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?\b", say="{0:each}",
@@ -427,8 +414,8 @@ NAMES = (
     semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
         say="{1} {2:cardinal} {3:upper} to {4:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
-    semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)(?:[-–]\(([a-z])\))?", say=lambda match, around: (
-        f"{pairs(match[1])} {FORMS['each'](match[2])}" + (f" to {match[3].upper()}" if match[3] else ""))),
+    semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)(?:[-–]\(([a-z])\))?",
+        say="{1:pairs} {2:each}[ to {3:upper}]"),
     semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
     semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
@@ -441,7 +428,8 @@ NAMES = (
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
     semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
         rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
-    semiotic("address", r"(?:, |(?<=[a-z] )(?=.{3}\d{5}))([A-Z]{2})\b(?: (\d{5})(?:-(\d{4}))?(?!\d))?", say=_state),
+    semiotic("address", rf"(?:, |(?<=[a-z] )(?=.{{3}}\d{{5}}))({one_of(STATES)})\b(?: (\d{{5}})(?:-(\d{{4}}))?(?!\d))?",
+        say=", {1:state}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
@@ -458,8 +446,7 @@ NAMES = (
     semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
     semiotic("address", r"\b([NS])\.([EW])\.", after=rf"\b{_STREET}\.? ", ends=True, say=lambda match, around: (
         Said(DIRECTIONS[match[1] + match[2]], ends=True))),
-    semiotic("address", r"\b([NSEW])(N[EW]|S[EW])\b", say=lambda match, around: (
-        f"{DIRECTIONS[match[1]]} {DIRECTIONS[match[2]]}".lower() if match[1] in match[2] else None)),
+    semiotic("address", r"\b(N(?=N)|S(?=S)|E(?=.E)|W(?=.W))(N[EW]|S[EW])\b", say="{1:direction} {2:direction}"),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
         rf"\b(?:{_STREET})\.? |(?i:\bwinds?):? (?:from the |out of the )?"),

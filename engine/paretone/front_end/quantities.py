@@ -48,8 +48,6 @@ def number(text: str) -> str:
         return sign + expression(re.sub("e(.+)", r"×10^\1", text).replace("x", "×"))
     if "/" in text:
         return sign + _mixed(text)
-    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d{2}", text):
-        text = text.replace(".", "").replace(",", ".")
     if re.fullmatch(_COMMA, text):
         text = text.replace(",", ".")
     return sign + decimal(re.sub(r"[ ',_]", "", text))
@@ -397,11 +395,6 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
     return Said(number(match[1]), one if singular else many)
 
 
-def _place_on_earth(match: re.Match[str], around: Around) -> str:
-    named = zip(match.groups()[:3], ("degree" if match[1] == "1" else "degrees", "minutes", "seconds"), strict=True)
-    return " ".join((*(f"{number(one)} {unit}" for one, unit in named if one), DIRECTIONS[match[4]].lower()))
-
-
 def _by(match: re.Match[str], around: Around) -> Said | None:
     unit = match["unit"]
     parts = re.split(r"[ \"]?[x×] ?", match["sizes"])
@@ -538,6 +531,10 @@ FORMS["number"] = number
 FORMS["plural"] = lambda text: plural(number(text))
 FORMS["ordinal"] = lambda text: ordinal(int(text))
 FORMS["per"] = per
+FORMS["units"] = lambda text: UNITS["wk" if text == "w" else text][1]
+FORMS["dotted"] = _DOTTED.__getitem__
+FORMS["heat"] = lambda text: UNITS[f"°{text}"][1]
+FORMS["direction"] = lambda text: DIRECTIONS[text].lower()
 FORMS["magnitude"] = lambda text: MAGNITUDES.get(text, text.removesuffix("s"))
 FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
@@ -551,17 +548,14 @@ CLASSES = (
     semiotic("money", r"/([$£€¥])(?!\d)", say=lambda match, around: f"per {CURRENCIES[match[1]][0]}", after=r"\d"),
     semiotic("money", r"([$£€]) ?(thousands?|millions?|billions?|mn|bn|[kmMB])\b",
         say="{2:magnitude}s of {1:currency}", after=r"\(|\(?in "),
-    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?(h|d|wk?|mo)\b", say=lambda match, around: (
-        f"every {number(match[1])} {f'to {number(match[2])} ' if match[2] else ''}"
-        f"{UNITS['wk' if match[3] == 'w' else match[3]][1]}")),
+    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?(h|d|wk?|mo)\b", say="every {1:number}[ to {2:number}] {3:units}"),
     semiotic("score", r"(\d{2,3})\+(\d{1,2})'(?!\w)", say="{1:number} plus {2:number} minutes"),
     semiotic("time", r"(\d+)'(1[2-9]|[2-5]\d)\"(?!\w)", say="{1:number} minutes {2:number}"),
     semiotic("identifier", r"\.(22|223|300|308|32|357|38|40|44|45|50)\b(?!\.\d)", say=lambda match, around: (
         pairs(match[1]) if around.precedes("[ -](?:cal|rifle|pistol|revolver|[Mm]agnum|round|bullet|ammo)")
         or (around.follows(r"\b(?:a|his|her) ") and not around.precedes(" [a-z]")) else None)),
-    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -]ct\b\.?|(?<=/\d\d)(?=[ -]count\b))",
-        say=lambda match, around: " to ".join(map(number, filter(None, match.groups())))
-        + ("" if around.precedes("[ -]count") else " count")),
+    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -](?:ct\b\.?|count\b))",
+        say="[{1:number} to ]{2:number} count"),
     semiotic("money", rf"(?P<value>{NUMBER}) ?(?:¢|cts?\b|c(?= (?:coin|piece|stamp|each|a)\b)){_RATE}", quantity=True,
         say=lambda match, around: Said(
             number(match["value"]), ("cent" if match["value"] == "1" or _adjective(around) else "cents")
@@ -576,8 +570,7 @@ CLASSES = (
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
     semiotic("measure", rf"({VALUE}) M(?= (?:solution|(?:(?:{one_of(ELEMENTS)})\d?){{2,}}\b))", say="{1:number} molar"),
     semiotic("measure", rf"({VALUE}) c(?:\.(?= [a-z]|[;,)]|$)|(?= (?!(?:{_NOT_A_NOUN})\b)[a-z]{{3,}}| =))",
-        say=lambda match, around: Said(number(match[1]), "cup" if re.match(r"1$|\d+/", match[1]) else "cups"),
-        quantity=True),
+        say="{1:number} {1:cup/cups}", quantity=True),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
     semiotic("measure", r"([35])'(?=[- ](?:UTR|end|OH|cap|phosph|flank)|-to-|-?\s?→)", say="{1:number} prime"),
     semiotic("measure", rf"(\d)'(?: ?|-(?=\d+\"))({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
@@ -585,7 +578,8 @@ CLASSES = (
     semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches, quantity=True),
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2}}\b|$)", say=_inches, quantity=True,
         unless=r"(?<!\w)'[^']*"),
-    semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b", say=_place_on_earth),
+    semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
+        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:direction}"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
@@ -600,17 +594,15 @@ CLASSES = (
     semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] ", unless=r"\b(?i:the|an?|add|for) "),
     semiotic("cardinal", r"[x×](\d\d?)(?=\))", say="times {1:number}", after=r"\([A-Za-z ]+ "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
-    semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b",
-        say=lambda match, around: f"{number(match[1])} {'penny' if match[1] == '1' else 'pence'}"),
+    semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b", say="{1:number} {1:penny/pence}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
     semiotic("measure", rf"({one_of(UNITS)})\b(?:\.(?= [a-z(]|[,)]))?", say=_unit_after_a_word),
     semiotic("measure", rf"(\d+)[- ]?y[/.]?o\b(?:{_DOT}|\.(?= [MF]\b))", say="{1:cardinal} year old"),
     semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
-        quantity=True, say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
-    semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", quantity=True, after=_CUE_OF_HEAT,
-        say=lambda match, around: f"{number(match[1])} {UNITS['°' + match[2]][1]}"),
+        say="{1:number} {2:heat}", quantity=True),
+    semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", say="{1:number} {2:heat}", quantity=True, after=_CUE_OF_HEAT),
     semiotic("score", r"([2-9]|1\d)/(2|4|8|16)(?=(?:,? (?:or|and|to) \d\d?/\d)* time\b)", say="{1:number} {2:number}"),
     semiotic("score", r"(\d+)[-–](\d)(?= (?:odds|outsiders?|(?:long)?shots?|favou?rites?|underdogs?)\b)",
         say="{1:number} to {2:number}"),
@@ -622,8 +614,7 @@ CLASSES = (
     semiotic("measure", rf"({VALUE}) ?(T|t(?!\. of\b))\.(?= [a-z])", say=lambda match, around: Said(
         number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None)),
         quantity=True),
-    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say=lambda match, around: (
-        f"{number(match[1])} {_DOTTED[match[2]]}{'' if match[1] == '1' else 's'}")),
+    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say="{1:number} {2:dotted}{1:/s}"),
     semiotic("range", r"(\d+)ff\b(?:\.(?= ?[a-z,;)]))?", say="{1:number} and following"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),

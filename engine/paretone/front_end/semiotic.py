@@ -7,7 +7,7 @@ quantities keep number and unit apart, so that a range is any quantity to any ot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paretone.front_end.numbers import cardinal, digits, pairs, short
@@ -74,10 +74,22 @@ def one_of(words: Iterable[str]) -> str:
 
 
 class _Group(str):
-    """A group of a match in a template of words: "{1:pairs}"."""
+    """A group of a match in a template of words: "{1:pairs} {1:cup/cups}"."""
 
     def __format__(self, form: str) -> str:
-        return FORMS[form](str(self)) if form else str(self)
+        one, both, many = form.partition("/")
+        if both:
+            return one if re.match(r"1$|\d+/", self) else many
+        return FORMS[form](str(self)) if form and self else str(self)
+
+
+def _filled(template: str, groups: Sequence[str]) -> str:
+    """Parts in square brackets are left out if their groups are empty."""
+    found = ""
+    for part in re.split(r"(\[.*?\])", template):
+        if part[:1] != "[" or any(groups[int(one)] for one in re.findall(r"\{(\d)", part)):
+            found += part.strip("[]").format(*groups)
+    return found
 
 
 FORMS: dict[str, Callable[[str], str]] = {
@@ -100,19 +112,17 @@ def semiotic(
     unless: str = "",
     ends: bool = False,
 ) -> SemioticClass:
-    """A class with its ``pattern`` in parts. ``say``: a verbaliser, a template of words ("{1:cardinal} years"), or the
-    words of each first group (without groups, of each match). It declines unless it stands ``after`` one pattern, and
-    where it follows another (``unless``)."""
+    """A class with its ``pattern`` in parts. ``say``: a verbaliser, a template of words ("{1:cardinal}[ to {2:year}]"),
+    or the words of each first group (without groups, of each match). It declines unless it stands ``after`` one
+    pattern, and where it follows another (``unless``)."""
 
     def words(match: re.Match[str], around: Around) -> Said | str | None:
         if (after and not around.follows(after)) or (unless and around.follows(unless)):
             return None
         if callable(say):
             return say(match, around)
-        groups = [match[0], *(group or "" for group in match.groups())]
-        found = (
-            say.format(*map(_Group, groups)) if isinstance(say, str) else say[next(filter(None, groups[1:]), match[0])]
-        )
+        groups = [_Group(one or "") for one in (match[0], *match.groups())]
+        found = _filled(say, groups) if isinstance(say, str) else say[next(filter(None, groups[1:]), groups[0])]
         return Said(found, ends=ends)
 
     return SemioticClass(name, re.compile("".join(pattern)), words, quantity)
