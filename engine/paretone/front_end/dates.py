@@ -71,13 +71,6 @@ def _weekday(match: re.Match[str], around: Around) -> Said | None:
     return None if word or around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
 
 
-def _decade(match: re.Match[str], around: Around) -> str | None:
-    text = match[1]
-    if re.match(r"\d0s", match[0]) and around.follows(TAKES):
-        return None
-    return plural(_year_of(text) if len(text) == 4 or text == "00" else cardinal(int(text)))
-
-
 def _season(match: re.Match[str], around: Around) -> str | None:
     first, last = int(match[1]), int(match[1][:2] + match[2])
     if "/" in match[0] and last != first + 1:
@@ -137,6 +130,7 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
 
 FORMS["month"] = _month_name
 FORMS["year"] = _year_of
+FORMS["decade"] = lambda text: plural(_year_of(text))
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = (
     r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)) |"
@@ -171,7 +165,8 @@ CLASSES = (
     semiotic("date", r"(?:AD|A\.D\.) (\d{1,4})(?:[-–](\d{1,4}))?(?![\d,])", say="A.D. {1:year}[ to {2:year}]",
         quantity=True),
     semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
-    semiotic("date", r"'?((?:1\d|20)\d0|[2-9]0|(?<=')00)'?s\b", say=_decade, quantity=True),
+    semiotic("date", r"'?((?:1\d|20)\d0)'?s\b|'([2-9]0|00)'?s\b", say="{1:decade}{2:decade}", quantity=True),
+    semiotic("date", r"([2-9]0)'?s\b", say="{1:decade}", quantity=True, unless=TAKES),
     semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
     semiotic("date", r"\b([QH](?=[1-4](?!\d))|[FC]Y(?=(?:[1-4](?!\d))? ?'?\d))([1-4](?!\d))?",
         r"(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?",

@@ -59,13 +59,6 @@ def _ion(match: re.Match[str], around: Around) -> str:
     return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
 
-def _sizes_between(match: re.Match[str], around: Around) -> str | None:
-    """ "S–XL"; two single letters need the word."""
-    if max(map(len, match.groups())) < 2 and not around.follows(r"(?i:\bsizes?:?) "):
-        return None
-    return " to ".join(f"{'.'.join(one)}." if len(one) > 1 else one for one in match.groups())
-
-
 def _version(match: re.Match[str], around: Around) -> str | None:
     prefix, text = match[1] or "", match[2]
     parts = text.split(".")
@@ -162,14 +155,6 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
     return year(value) if value > 1000 and len(match[1]) > 3 else None
 
 
-def _standard(match: re.Match[str], around: Around) -> str | None:
-    name, text, part, dated = match.groups()
-    if not (part or dated or len(text) > 3):
-        return None
-    said = f"{name.replace('/', ' ')} {pairs(text) if len(text) == 4 else number(text)}"
-    return said + (f" dash {number(part)}" if part else "") + (f", {year(int(dated))}" if dated else "")
-
-
 # --- Telephone numbers and addresses ----------------------------------------------------------------------------------
 def _telephone(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
@@ -191,15 +176,6 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
 _CUE_OF_TELEPHONES = (
     r"(?i:\b(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us|id)\.?:? )(?:us at )?"
 )
-
-
-def _street(match: re.Match[str], around: Around) -> Said | None:
-    house, direction, name, kind, dot = match.groups()
-    if not house and not direction:
-        return None
-    name = re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), name.strip())
-    parts = house and pairs(house), DIRECTIONS.get(direction), name, STREETS.get(kind, kind)
-    return Said(" ".join(filter(None, parts)), ends=bool(dot))
 
 
 def _saint(match: re.Match[str], around: Around) -> Said:
@@ -274,19 +250,12 @@ def _slang(match: re.Match[str], around: Around) -> str | None:
     return words[0].upper() + words[1:] if text.istitle() and words[0].islower() else words
 
 
-_SOUNDS_WITHOUT_VOWELS = frozenset(
-    "hm hmm hmmm mm mmm mmhm sh shh shhh psst pst brr brrr grr tsk nth pfft zzz ft pt".split()
-)
-
-
-def _unpronounced(match: re.Match[str], around: Around) -> str | None:
-    """Small letters without a vowel are spelled."""
-    if match[0] in ("km", "kg", "cm", "mm", "ml", "mg"):
-        return UNITS[match[0]][1]
-    return None if match[0] in _SOUNDS_WITHOUT_VOWELS else ".".join(match[0].upper()) + "."
-
-
+_SOUNDS = "hm hmm hmmm mm mmm mmhm sh shh shhh psst pst brr brrr grr tsk nth pfft zzz ft pt".split()
+"""Without vowels, yet not spelled."""
 FORMS["name"] = _name
+FORMS["named"] = lambda text: re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), text)
+FORMS["street"] = lambda text: STREETS.get(text, text)
+FORMS["compass"] = DIRECTIONS.__getitem__
 FORMS["state"] = STATES.__getitem__
 FORMS["book"] = lambda text: SCRIPTURE.get(text, text)
 FORMS["joined"] = lambda text: cardinal(int(text)).replace(" ", "-")
@@ -334,6 +303,7 @@ TYPED = (
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
 )
+_SIZES = r"(X{0,3}S|S|M)[-–](M|L|[2-6]?X{1,4}L)\b"
 _LABELS = r"\b(?:Table|Figure|Fig\.|Room|Rm\.|Eq\.|Exhibit|Example|Problem) "
 _GRADED = "average|blood|student|grade|on |in |for |and |or "
 _THREADED = r"(?:UNC|UNF|bolts?|screws?|taps?|nuts?)\b"
@@ -348,8 +318,8 @@ NAMES = (
     semiotic("identifier", rf"(?=[1-3] |\D+\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
         r"\.? (\d{1,3})(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])",
         say="[{1:nth} ]{2:book} {3:cardinal}[, {4:joined}][ to {5:cardinal}]"),
-    semiotic("identifier", r"\b((?:ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/[A-Z]+)?) (\d{3,5})(?:-(\d+))?",
-        r"(?::((?:19|20)\d\d))?\b", say=_standard),
+    semiotic("identifier", r"\b(?=\S+ (?:\d{4}|\d+[-:]))(ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/([A-Z]+))? (\d{3,5})",
+        r"(?:-(\d+))?(?::((?:19|20)\d\d))?\b", say="{1}[ {2}] {3:code}[ dash {4:number}][, {5:year}]"),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
     semiotic("score", r"(\d{1,3})–(\d{1,3})–(\d{1,3})(?![\d–])", say="{1:number} to {2:number} to {3:number}"),
     semiotic("telephone", r"(1-)?(\d{3})-((?:[A-Z]{3}-)?[A-Z]{4,})\b", say=lambda match, around: (
@@ -363,8 +333,7 @@ NAMES = (
     semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
     semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}", unless="coli "),
     semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
-    semiotic("address", r"(\d{1,3})([NSEW])\b", after=ROADS, say=lambda match, around: (
-        f"{pairs(match[1])} {DIRECTIONS[match[2]]}")),
+    semiotic("address", r"(\d{1,3})([NSEW])\b", say="{1:pairs} {2:compass}", after=ROADS),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b|",
@@ -409,7 +378,8 @@ NAMES = (
         "Civ": "Federal Rule of Civil Procedure", "Crim": "Federal Rule of Criminal Procedure",
         "App": "Federal Rule of Appellate Procedure", "Evid": "Federal Rule of Evidence"}),
     semiotic("score", r"(\d{1,3})/(\d{1,3})/(\d{1,3})(?![/\d])", say="{1:number}, {2:number}, {3:number}"),
-    semiotic("range", r"\b(X{0,3}S|S|M)[-–](M|L|[2-6]?X{1,4}L)\b", say=_sizes_between),
+    semiotic("range", rf"\b(?=\w\w|.[-–]\w\w){_SIZES}", say="{1:letters} to {2:letters}"),
+    semiotic("range", rf"\b{_SIZES}", say="{1} to {2}", after=r"(?i:\bsizes?:?) "),
     semiotic("range", r"\b([A-Z])(\d{1,3})[-–]\1(\d{1,3})\b", say="{1} {2:cardinal} to {1} {3:cardinal}"),
     semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
         say="{1} {2:cardinal} {3:upper} to {4:upper}"),
@@ -426,8 +396,9 @@ NAMES = (
     semiotic("roman", r"\b([A-Za-z]+) ([IVX]+(?=[A-C]\b)|[IVXLCDM]+|[ivx]+)((?<=[IVX])[a-cA-C])?",
         r"(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
-    semiotic("address", rf"(?:(\d{{1,5}}) )?(?:{_DIRECTION}\.? )?((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})",
-        rf"({_STREET})\b(\.)?(?=\W|$)", say=_street),
+    semiotic("address", rf"(?:(\d{{1,5}}) (?:{_DIRECTION}\.? )?|{_DIRECTION}\.? )",
+        rf"((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})({_STREET})\b\.?(?=\W|$)",
+        say="[{1:pairs} ][{2:compass} ][{3:compass} ]{4:named}{5:street}", ends=True),
     semiotic("address", rf"(?:, |(?<=[a-z] )(?=.{{3}}\d{{5}}))({one_of(STATES)})\b(?: (\d{{5}})(?:-(\d{{4}}))?(?!\d))?",
         say=", {1:state}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
@@ -504,7 +475,9 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
     semiotic("abbreviation", r"\bw/(?: (?=[\w\"“#$£€@~(])|(?=[a-z\d]))", say="with "),
     semiotic("abbreviation", r"(?<=\d(?:st|nd|rd|th)[ -])c\.(?!\w)", say="century", ends=True),
-    semiotic("abbreviation", r"(?<![\w'’])[b-df-hj-np-tv-xz]{2,5}\b(?!['’]|\.\w)", say=_unpronounced),
+    semiotic("abbreviation", r"(?<![\w'’])(km|kg|cm|mm|ml|mg)\b(?!['’]|\.\w)", say="{1:units}"),
+    semiotic("abbreviation", rf"(?<![\w'’])(?!(?:{one_of(_SOUNDS)})\b)[b-df-hj-np-tv-xz]{{2,5}}\b(?!['’]|\.\w)",
+        say="{0:letters}"),
     semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
     semiotic("abbreviation", r"\b([A-Z])&([A-Z])'?s\b", say="{1} and {2}'s"),
     semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>", say={

@@ -353,13 +353,6 @@ def _unit_words(unit: str, singular: bool) -> str:
     return f"{'square' if power == '2' else 'cubic'} {words}" if power else words
 
 
-def _unit_alone(match: re.Match[str], around: Around) -> str | None:
-    if around.follows(r"(?i:\b(?:per|square|cubic|a|in)) "):
-        return _unit_words(match[0], True)
-    lengths = match[1] in ("m", "km", "cm", "mm", "ft", "mi", "yd")
-    return _unit_words(match[0], False) if lengths and not around.precedes(r"\s?[=+-]") else None
-
-
 def _unit_after_a_word(match: re.Match[str], around: Around) -> str | None:
     if len(match[1]) < 2 or match[1] == "in":
         return None
@@ -400,7 +393,7 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
     parts = re.split(r"[ \"]?[x×] ?", match["sizes"])
     if (not unit and "×" in match["sizes"]) or re.match(r"\d+x ", match["sizes"]):
         return None
-    said = [pairs(one) if len(one) == 4 and one.isdecimal() else number(one) for one in parts]
+    said = list(map(FORMS["code"], parts))
     if unit == "s":
         return Said(plural(" by ".join(said)))
     if unit == '"':
@@ -528,10 +521,11 @@ _CUE_OF_HEAT = (
 _DEGREES = r"(\d+(?:\.\d+)?)"
 _ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
 FORMS["number"] = number
+FORMS["code"] = lambda text: pairs(text) if len(text) == 4 and text.isdecimal() else number(text)
 FORMS["plural"] = lambda text: plural(number(text))
 FORMS["ordinal"] = lambda text: ordinal(int(text))
 FORMS["per"] = per
-FORMS["units"] = lambda text: UNITS["wk" if text == "w" else text][1]
+FORMS["units"] = lambda text: units("wk" if text == "w" else text, False)
 FORMS["dotted"] = _DOTTED.__getitem__
 FORMS["heat"] = lambda text: UNITS[f"°{text}"][1]
 FORMS["direction"] = lambda text: DIRECTIONS[text].lower()
@@ -584,10 +578,10 @@ CLASSES = (
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
         say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),
-    semiotic("measure", rf"({one_of(UNITS)})\^[23]", say=_unit_alone),
-    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say=lambda match, around: units(match[0], False),
-        unless=r"\d ?|[\w/]"),
-    semiotic("measure", r"°[CF]\b", say=lambda match, around: UNITS[match[0]][1]),
+    semiotic("measure", rf"(?:{one_of(UNITS)})\^[23]", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a|in)) "),
+    semiotic("measure", r"(?:[kcm]?m|ft|mi|yd)\^[23](?!\s?[=+-])", say="{0:units}"),
+    semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say="{0:units}", unless=r"\d ?|[\w/]"),
+    semiotic("measure", r"°[CF]\b", say="{0:units}"),
     semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
         say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
     semiotic("measure", rf"[x×](?= ?\d+ ?(?:d\b|{SPANS}))", say="for", after="[A-Za-z.] ", unless=r"/[a-z]+\.? "),
