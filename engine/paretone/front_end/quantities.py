@@ -221,10 +221,10 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     names = CURRENCIES[match["country"] or match["symbol"] or match["code"]]
     magnitude = (match["word"] or match["short"] or match["letter"] or "").rstrip(".")
     unit = names[1]
-    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ '_]", "", value))
+    text = re.sub(r",(?=\d{1,2}$)", ".", re.sub(r"\.(?=\d{3},\d\d$)|[ '_](?=\d{3})", "", value))
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
-        words, unit = f"{decimal(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
+        words, unit = f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
     elif re.search("[/^e]", value):
         words = number(value)
     elif len(cents) not in (0, 2) or match["symbol"] == "₿":

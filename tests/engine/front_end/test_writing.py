@@ -248,7 +248,7 @@ def test_decimals_keep_every_digit_after_the_point_and_leading_zeros() -> None:
     ("text", "spoken"),
     [
         # money
-        ("$0.99", "ninety nine cents"),
+        ("$1 1/2 million", "one and a half million dollars"),
         ("$5-$10", "five dollars to ten dollars"),
         # dates
         ("3/4/2025", "March fourth, twenty twenty five"),
