@@ -21,6 +21,7 @@ from paretone.studies.study import results_folder
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close, ready
+from tests.app.features.studies.studying import opened
 from tests.peers.official import python_of
 from tests.prompts import shortened
 from tests.workload import only_in_full, workload
@@ -146,7 +147,7 @@ def test_the_window_shows_its_points(
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     window = ready(MainWindow(theme, settings, tmp_path / "data", EngineThread), qtbot)
     assert window.panels["setup"].techniques.groups["adams_bashforth"].title()
-    window.features["studies"].open(walk.study)
+    opened(window, walk.study, qtbot)
     window.workspaces.go_to("tradeoff")
     panel = window.panels["tradeoff"]
     qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 3)
