@@ -337,6 +337,10 @@ BROKEN = {
     "family": ("MODEL = declared(family='flwo')", "family is 'flwo', but must be one of flow, language, masked"),
     "loaderless": ("MODEL = declared(loader='load')", "loader must be 'package.module:name', not 'load'"),
     "stepless": ("MODEL = declared(options=())", "options lacks cross_fade, spacing, speed, steps, sway, which every"),
+    "masked": (
+        "MODEL = declared(family='masked', options=OPTIONS[:1])",
+        "options lacks by_sentence, class_temperature",
+    ),
     "twice": ("MODEL = declared(id='f5-mini')", "brings a model named 'f5-mini', which is there already"),
     "ids": ("MODEL = declared(id='my model')", "is not a Model with an id of letters"),
     "recogniser": ("MODEL = declared(recognised=lambda: 1)", "recognised must take 1 argument"),

@@ -13,7 +13,7 @@ from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
 from paretone.models import catalogue
 from paretone.models.files import config_file
-from paretone.reading import legible, printable, read_text
+from paretone.reading import legible, named_first, printable, read_text
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.profiles import ProfilesPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
@@ -96,16 +96,21 @@ def _of_folder(path: Path) -> Dropped:
 
 def _model(folder: Path) -> Dropped:
     """A folder of weights, with the model recognised by its files and its name."""
-    if (found := catalogue.recognised(folder)) is None:
-        return _refused(f"No model here recognises the weights in {folder.name}; choose the model in Setup first.")
+    found = catalogue.recognised(folder)
+    inner = [] if found else catalogue.within(folder)
+    if len(inner) == 1:
+        return _model(inner[0])
+    if found is None:
+        names = named_first([one.name for one in inner], 5)
+        other = f"drop one of its folders {names}" if inner else "choose the model in Setup first"
+        return _refused(f"No model here recognises the weights in {folder.name}; {other}.")
     return Dropped(Target.MODEL, f"{Target.MODEL.value} {found.title}", folder, model=found.id)
 
 
 def _folder_of(weights: Path) -> Path:
     """The model folder of a weight file, which may lie in a subfolder."""
-    if catalogue.is_sure(weights.parent):
-        return weights.parent
-    return next((one for one in weights.parents[1:3] if catalogue.is_sure(one, False)), weights.parent)
+    sure = (one for one in weights.parents[:3] if any(model.recognised(one) >= 1 for model in catalogue.models()))
+    return next(sure, weights.parent)
 
 
 def _refused(sentence: str) -> Dropped:

@@ -14,6 +14,7 @@ from paretone.models.declaration import LanguageExports, Model, Voices
 from paretone.models.files.releases import Release, RemoteFile
 from paretone.plug_ins import fault_of_function
 from paretone.reading import shown
+from paretone.sampling.options import DEMASKING_OPTIONS
 from paretone.setting.knobs import Knob, Values, checked
 from paretone.setting.plan import attempted, described, kind_of
 
@@ -76,8 +77,9 @@ def _faults(one: Model) -> Iterator[str]:
     _, error = attempted(checked, one.options, one.options_with(), "default_options")
     if error is not None:
         yield f"its default options cannot be used: {described(error, '')}".rstrip(".")
-    lacking = {"steps", "spacing", "sway", "speed", "cross_fade"}.difference(names) if one.family == FLOW else ()
-    if lacking:
-        yield f"options lacks {', '.join(sorted(lacking))}, which every flow model has (paretone.sampling.options)"
+    of_flow = {"steps", "spacing", "sway", "speed", "cross_fade"}
+    needed = {FLOW: of_flow, MASKED: {knob.name for knob in DEMASKING_OPTIONS}}.get(one.family, set())
+    if lacking := ", ".join(sorted(needed.difference(names))):
+        yield f"options lacks {lacking}, which every {one.family} model has (paretone.sampling.options)"
     if one.release is not None and not all(isinstance(file, RemoteFile) for file in one.release.files):
         yield "release.files must be a tuple of RemoteFile"

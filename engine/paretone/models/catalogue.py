@@ -112,9 +112,10 @@ def id_of(folder: str) -> str:
     return found.id if found and found.recognised(place) >= 0.5 else ""  # Otherwise only its name says so.
 
 
-def is_sure(folder: Path, by_name: bool = True) -> bool:
-    """Whether ``folder`` has a layout of one model's own or, ``by_name``, its name."""
-    return any(one.recognised(folder) >= 1 or (by_name and _named(one, folder)) for one in models())
+def within(folder: Path) -> list[Path]:
+    """Folders in ``folder``, as in a clone, a cache or the output of a training, that say which model's they are."""
+    inner = (one for pattern in ("*", "*/*") for one in sorted(folder.glob(pattern)) if one.is_dir())
+    return [one for one, _ in zip(inner, range(100), strict=False) if id_of(str(one))]
 
 
 def _named(one: Model, folder: Path) -> int:

@@ -161,7 +161,7 @@ class Model:
         return self.available_in(self.folder)
 
     def available_in(self, folder: Path) -> bool:
-        return any(next((folder / self.weights).glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
+        return bool(config_file.weight_files(folder / self.weights))
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, overridden by this model's defaults and ``changes``. The user's

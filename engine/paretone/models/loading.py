@@ -13,17 +13,17 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.errors import CheckpointError
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, SpeechModel, TrainedWeights
-from paretone.models.catalogue import entry, plug_in
+from paretone.models.catalogue import entry, id_of, plug_in, within
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
-from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.models.files.checkpoints import LORA_CONFIG, fingerprint, lora_error, require_part
 from paretone.models.files.config_file import weight_files
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Check, Status
 from paretone.own_process import keep_freed_memory
 from paretone.paths import resource
-from paretone.reading import is_regular
+from paretone.reading import is_regular, named_first
 from paretone.setting.plan import Part, imported
 
 if TYPE_CHECKING:
@@ -148,6 +148,11 @@ def load(
     on = devices.choose(device)
     chosen.require_vocoder(vocoder)
     weights = weight_files(place / chosen.weights)
+    if (place / LORA_CONFIG).is_file() and all("adapter" in one.name for one in weight_files(place)):
+        raise lora_error(place)
+    if not (weights or plug_in(chosen.id) or id_of(str(place))) and (inner := within(place)):
+        names = named_first([str(one.relative_to(place)) for one in inner], 5)
+        raise CheckpointError(f"{place} holds no weights, but there are some in {names}; choose one of these folders.")
     # As in a clone without Git LFS; otherwise the error would name the first missing file of another kind.
     if weights and not any(map(is_regular, weights)):
         require_part(weights[0], "choose another folder or download the model")

@@ -239,7 +239,11 @@ def draw_latent_problem(batch: LatentBatch, generator: torch.Generator) -> Laten
     count = len(batch.latents)
     beginnings = (LONGEST_BEGINNING * torch.rand(count, generator=generator) * batch.lengths).long()
     ends = torch.where(batch.joins > 0, batch.joins, beginnings)
-    return latent_problem(batch, ends, drawn_times(count, UNIFORM_TIMES, generator), generator)
+    # Two numbers per item are drawn for nothing: as when conditions were dropped here, which keeps the run of a seed.
+    torch.rand(count, generator=generator)
+    times = drawn_times(count, UNIFORM_TIMES, generator)
+    torch.rand(count, generator=generator)
+    return latent_problem(batch, ends, times, generator)
 
 
 def latent_synthesis_problem(batch: LatentBatch, time: float, generator: torch.Generator) -> LatentProblem:

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -29,7 +28,7 @@ from paretone.studies.study import Equipment
 from paretone.training.fine_tuning import flow_speaker
 from paretone.training.requests import FineTuningRequest
 from tests.engine.command_line import Console
-from tests.engine.models.files.test_checkpoints import POINTER, RunsCode
+from tests.engine.models.files.test_checkpoints import POINTER
 from tests.engine.recorder import Follower
 from tests.engine.small_natural import write_vocoder
 from tests.engine.small_vocos import write_vocos
@@ -110,11 +109,6 @@ def changed(change: Callable[[dict[str, Tensor]], object], name: str = "model.sa
     return damage
 
 
-def with_code(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    torch.save({"model_state_dict": {"a": RunsCode(folder / "ran")}}, folder / "model.pt")
-
-
 KEY, EMBED = "ema_model.transformer.proj_out.weight", "backbone.embed.weight"
 VOCODER = "../natural-vocoder/model.safetensors"
 POINTED = "is a Git LFS pointer, .*; run 'git lfs pull' in its folder"
@@ -124,7 +118,6 @@ POINTED = "is a Git LFS pointer, .*; run 'git lfs pull' in its folder"
     ("damage", "words"),
     [
         (changed(lambda weights: weights.pop(KEY)), r"model\.safetensors .*1 weight missing: proj_out\.weight"),
-        (with_code, r"model\.pt was refused: it holds code \(\S+mkdir\)"),
         (lambda folder: (folder / "model.safetensors").unlink(), "holds no checkpoint"),
         (lambda folder: (folder / "vocab.txt").write_text(POINTER), rf"vocab\.txt .*{POINTED}"),
         (lambda folder: (folder / VOCODER).write_text(POINTER), rf"model\.safetensors .*{POINTED}"),
@@ -136,7 +129,6 @@ def test_what_is_wrong_with_a_model_is_said(folder: Path, damage: Damage, words:
     damage(folder)
     with pytest.raises(CheckpointError, match=words):
         load_model("f5-mini", folder=str(folder), device="cpu")
-    assert not (folder / "ran").exists()
 
 
 def test_loading_can_be_cancelled(folder: Path) -> None:

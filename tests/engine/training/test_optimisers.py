@@ -294,6 +294,8 @@ def test_the_latent_path_runs_from_noise_outside_the_prompt():
     tuned = flow_matching.draw_latent_problem(given, torch.Generator().manual_seed(1))
     assert (tuned.prompt[::2].sum(1) == 7).all() and 5 < tuned.prompt[1::2].sum(1).float().mul(2).mean() < 14
     assert torch.equal(tuned.condition, given.latents.masked_fill(~tuned.prompt[..., None], 0))
+    as_ever = draw_latent_problem(given, LatentFlowOptions(0.0, 0.0, 0.0), torch.Generator().manual_seed(1))
+    assert torch.equal(tuned.noised, as_ever.noised), "a seed gives the run that it always gave"
 
 
 def test_branches_know_what_they_should():

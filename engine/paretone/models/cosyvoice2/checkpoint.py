@@ -27,7 +27,7 @@ from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import COSYVOICE_2, HEAD, LAYERS, LanguageModel, TableLayout
-from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL, MODEL, edition_in
+from paretone.models.cosyvoice2.model import FLOW, LANGUAGE_MODEL, MODEL, TITLE, TITLE_1, edition_in, trained_parts
 from paretone.models.cosyvoice2.speech_tokenizer import MEL, SPEAKER, TOKENIZER, RecordingEncoder
 from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenFlow, TokenToMel
@@ -37,6 +37,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.files.config_file import ConfigFile, WeightShapes
 from paretone.models.networks.causal import CausalConfig
 from paretone.observer import Check
+from paretone.reading import named_first
 
 VOCODER = "hift.pt"
 BLANK = "CosyVoice-BlankEN"
@@ -98,10 +99,13 @@ class OfficialFolder:
         """Raise :class:`CheckpointError` that names missing files, or the edition that the weights are of."""
         found = edition_in(self.root)
         if found not in ("", self.edition.title):
-            raise CheckpointError(f"{self.root} holds weights of {found}, not of {self.edition.title}: choose {found}.")
+            better = f"{TITLE} or 3; Paretone does not have the first" if found == TITLE_1 else found
+            raise CheckpointError(
+                f"{self.root} holds weights of {found}, not of {self.edition.title}: choose {better}."
+            )
         parts = (self.language_weights, FLOW, VOCODER, self.edition.tokenizer, SPEAKER)
         names = (*parts, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
-        tuned = any((self.root / name).is_file() for name in names)
+        tuned = found or any((self.root / name).is_file() for name in names)
         missing = [name for name in names if not (self.place(name) if tuned else self.root / name).is_file()]
         if missing:
             release = self.edition.release
@@ -112,9 +116,18 @@ class OfficialFolder:
             )
 
     def place(self, name: str) -> Path:
-        """A part of :attr:`root` or, unless that is there, of the release."""
+        """A part of :attr:`root`, whatever its file is called, or, unless that is there, of the release. Raises
+        :class:`CheckpointError` if several files are such parts."""
         own, release = self.root / name, self.edition.release
-        return own if own.exists() or release is None else release() / name
+        if own.exists():
+            return own
+        trained = [path for part, path, _ in trained_parts(self.root) if part == name]
+        if len(trained) > 1:
+            several = named_first([path.name for path in trained], 5)
+            raise CheckpointError(
+                f"{self.root} has no {name}, but several files of such weights ({several}): rename one to {name}."
+            )
+        return trained[0] if trained else own if release is None else release() / name
 
     @property
     def checkpoint(self) -> Path:
@@ -129,16 +142,14 @@ class OfficialFolder:
 
     def language_model(self) -> LanguageModel:
         """The language model as trained, float32 on the device."""
-        weights = read_weights(self.checkpoint, self.check, COUNTERS)
-        where, layout = str(self.checkpoint), self.edition.layout
-        model = LanguageModel.from_official(weights, self._transformer(), where, layout=layout)
-        return model.to(torch.device(self.device))
+        return self._language_model(read_weights(self.checkpoint, self.check, COUNTERS), str(self.checkpoint))
 
     def student(self, student: StudentWeights) -> LanguageModel:
         """The language model in a student's file, under the names of ``llm.pt``; the tied head may be missing."""
-        weights = read_float_weights(Path(student.path), self.check)
-        layout = self.edition.layout
-        model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True, layout=layout)
+        return self._language_model(read_float_weights(Path(student.path), self.check), student.path)
+
+    def _language_model(self, weights: Mapping[str, torch.Tensor], where: str) -> LanguageModel:
+        model = LanguageModel.from_official(weights, self._transformer(), where, layout=self.edition.layout)
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:

@@ -80,11 +80,10 @@ class LanguageModel:
         weights: Mapping[str, Tensor],
         config: CausalConfig,
         where: str,
-        tied: bool = False,
         layout: TableLayout = COSYVOICE_2,
     ) -> LanguageModel:
-        """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and, if ``tied``, no head
-        of text. Tensors are not copied. Raises :class:`CheckpointError`."""
+        """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and no head of text, which
+        is tied. Tensors are not copied. Raises :class:`CheckpointError`."""
         weights, title = dict(weights), "a language model of CosyVoice 2 or 3"
         shape = WeightShapes(shapes_of(weights), where, title)
         (rows, _), (ids, _) = shape(SPEECH, 2), shape(TEXT, 2)
@@ -94,7 +93,7 @@ class LanguageModel:
         with without_weights(weights, where):
             transformer = CausalTransformer(config)
         expected = official_shapes(config, ids, rows, layout)
-        if tied and TEXT_HEAD not in weights:
+        if TEXT_HEAD not in weights:
             del expected[TEXT_HEAD]
         check_shapes(expected, shapes_of(weights), where)
         weights.pop(TEXT_HEAD, None)

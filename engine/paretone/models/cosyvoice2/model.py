@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.models.cosyvoice2.config import FLOW_OPTIONS, OPTIONS, without_effect
 from paretone.models.declaration import LanguageExports, Model
-from paretone.models.files.config_file import pickled, without_wrappers
+from paretone.models.files.config_file import weight_files, weight_names
 from paretone.models.files.releases import APACHE, Release, files_of
 
 _FILES = files_of(
@@ -22,25 +22,32 @@ which ``llm.pt`` supersedes; the second tokenizer; and the copy of the flow for 
 
 
 LANGUAGE_MODEL, REINFORCED_MODEL, FLOW = "llm.pt", "llm.rl.pt", "flow.pt"
-TITLE, TITLE_3 = "CosyVoice 2", "CosyVoice 3"
+TITLE_1, TITLE, TITLE_3 = "CosyVoice 1", "CosyVoice 2", "CosyVoice 3"
+
+
+def trained_parts(folder: Path) -> Iterator[tuple[str, Path, str]]:
+    """Files in ``folder`` of a language model or a flow, by the names of their weights, whatever they are called: the
+    part's name in the release, the file, and the title of its CosyVoice."""
+    official = [folder / name for name in (LANGUAGE_MODEL, REINFORCED_MODEL, FLOW)]
+    for path in (*official, *(one for one in weight_files(folder) if one not in official)):
+        names = weight_names(path)
+        if "llm.model.model.embed_tokens.weight" in names:
+            yield LANGUAGE_MODEL, path, TITLE if "llm_embedding.weight" in names else TITLE_3
+        elif "text_embedding.weight" in names:  # It has another transformer.
+            yield LANGUAGE_MODEL, path, TITLE_1
+        elif "decoder.estimator.transformer_blocks.0.attn.to_q.weight" in names:
+            yield FLOW, path, TITLE_3
+        elif "encoder.up_encoders.0.norm_ff.weight" in names:
+            yield FLOW, path, TITLE
 
 
 def edition_in(folder: Path) -> str:
     """Title of the CosyVoice whose release, or a fine-tune's language model or flow, is in ``folder``: by the names of
     the weights, else by files of version 3 that fine-tunes copy. ``""`` if neither fits."""
-    for name in (LANGUAGE_MODEL, REINFORCED_MODEL, FLOW):
-        found = {without_wrappers(one) for _, one in islice(pickled(folder / name), MOST_READ) if isinstance(one, str)}
-        if "llm.model.model.embed_tokens.weight" in found:  # Version 1 has another transformer.
-            return TITLE if "llm_embedding.weight" in found else TITLE_3
-        if "decoder.estimator.transformer_blocks.0.attn.to_q.weight" in found:
-            return TITLE_3
-        if "encoder.up_encoders.0.norm_ff.weight" in found:
-            return TITLE
+    if found := next(trained_parts(folder), None):
+        return found[2]
     copied = any((folder / name).is_file() for name in ("speech_tokenizer_v3.onnx", "cosyvoice3.yaml"))
     return TITLE_3 if copied else ""
-
-
-MOST_READ = 500_000  # Operations of a pickle; the release's has 40,000.
 
 
 def _recognised(folder: Path) -> float:

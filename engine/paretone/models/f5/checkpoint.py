@@ -20,10 +20,8 @@ from paretone.models.f5.config import CHARACTERS, MEL_BANDS, NATURAL_PHONES, SID
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
 from paretone.models.files.checkpoints import (
-    LORA_CONFIG,
     check_shapes,
     loaded_strictly,
-    lora_error,
     read_checkpoint,
     shapes_of,
     sound_tensors,
@@ -124,8 +122,6 @@ def find_checkpoint(place: Path) -> Path:
             raise SeveralCheckpoints(place, tuple(found))
         if found:
             return found[0]
-    if (place / LORA_CONFIG).is_file():
-        raise lora_error(place / LORA_CONFIG)
     raise CheckpointError(f"{place} holds no checkpoint; expected a {listed(WEIGHTS, 'or')} file in it.")
 
 
@@ -189,7 +185,7 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
         example = f", but for example {shown(strange[0])}" if strange else ""
         raise CheckpointError(
             f"{where} is not an F5-TTS or E2-TTS checkpoint: "
-            f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
+            f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}. Choose the model of these weights."
         )
     return sound_tensors(weights, where)
 

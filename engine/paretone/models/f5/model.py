@@ -8,7 +8,7 @@ from typing import Any
 from paretone.models.base import FLOW
 from paretone.models.declaration import Model, Voices
 from paretone.models.f5.config import LAYOUT, NATURAL_PHONES, OPTIONS, SIDECAR, VARIANTS
-from paretone.models.files.config_file import entries_of
+from paretone.models.files.config_file import entries_of, names_in, weight_files
 from paretone.models.files.releases import APACHE, MIT, NON_COMMERCIAL, Release, RemoteFile, files_of
 from paretone.sampling.options import READING
 from paretone.setting.knobs import Values
@@ -61,12 +61,14 @@ def _is_natural(folder: Path) -> float:
 
 
 def _likely(folder: Path, variant: str) -> float:
-    """The layout of releases and trainings. Fine-tunes do not say their version: they, and weights that are no other
-    model's, are taken for one of v1's."""
-    own = (folder / "vocab.txt").is_file() and any(folder.glob("model_*.*")) and not _is_natural(folder)
+    """By the names of the weights. Fine-tunes do not say their version: they, and weights that cannot be read, are
+    taken for one of v1's."""
+    names = names_in(folder)
+    own = any(name.endswith("transformer.text_embed.text_embed.weight") for name in names) and not _is_natural(folder)
+    sure = own * (1.0 if (folder / "vocab.txt").is_file() else 0.5)
     if variant != LATEST:
-        return float(own and variant in folder.resolve().name)
-    return 1.0 if own else 0.1
+        return sure * (variant in folder.resolve().name)
+    return sure or 0.1 * (not names and bool(weight_files(folder)))
 
 
 MODELS = (

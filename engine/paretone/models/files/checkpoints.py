@@ -28,8 +28,9 @@ from paretone.errors import CheckpointError
 from paretone.extras import needing
 from paretone.models.files import bundled
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
-from paretone.models.files.config_file import NO_ZIP, READ, SAFETENSORS, pickled, weight_files, without_wrappers
-from paretone.models.files.releases import INDEX, shard_of_each
+from paretone.models.files.config_file import NO_ZIP, SAFETENSORS, pickled, weight_files, without_wrappers
+from paretone.models.files.config_file import WEIGHTS as SUFFIXES
+from paretone.models.files.releases import INDEX, INDEX_OF_PICKLED, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.observer import Check
 from paretone.reading import first_line, named_first, read_bytes, read_json, readable, require_regular, shortened, shown
@@ -69,7 +70,8 @@ def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = 
     lose the parts that wrappers add (:func:`without_wrappers`) and leading parts in ``before``. Raises
     :class:`CheckpointError` for LoRA weights, and if two names become the same."""
     inner = next((content[name] for name in _HOLDERS if isinstance(content.get(name), Mapping)), content)
-    require_no_lora(inner, where)
+    if any(_LORA.search(str(name)) for name in inner):
+        raise lora_error(where)
     found: dict[Any, Any] = {}
     for key, value in inner.items():
         parts = without_wrappers(str(key)).split(".")
@@ -134,17 +136,11 @@ def read_checkpoint(path: Path, check: Check = lambda: None) -> dict:
     return content
 
 
-def require_no_lora(names: Iterable[object], where: str) -> None:
-    """Raise :class:`CheckpointError` if ``names`` are those of a LoRA's weights."""
-    if any(_LORA.search(str(name)) for name in names):
-        raise lora_error(where)
-
-
 def lora_error(where: object) -> CheckpointError:
     return CheckpointError(
         f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
         "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
-        ".safetensors and choose that file."
+        ".safetensors in a folder with the model's other files, and choose that."
     )
 
 
@@ -192,8 +188,8 @@ def require_part(path: Path, remedy: str, kind: str = "") -> int:
 def _require_file(path: Path) -> None:
     """Raise :class:`CheckpointError` unless ``path`` is a regular, non-empty file with a checkpoint's suffix."""
     size = require_part(path, "choose another file or download the model", "The checkpoint ")
-    if path.suffix not in READ:
-        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(READ, 'or')}.")
+    if path.suffix not in SUFFIXES:
+        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(SUFFIXES, 'or')}.")
     if size == 0:
         raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
 
@@ -456,10 +452,8 @@ class Shards:
         """Find the files in ``folder``. Raises :class:`CheckpointError` that names missing ones."""
         if (folder / WEIGHTS).is_file():
             return cls(folder, (folder / WEIGHTS,), {})
-        index = folder / INDEX
-        if not index.is_file():
-            if (folder / LORA_CONFIG).is_file():
-                raise lora_error(folder / LORA_CONFIG)
+        index = next(filter(Path.is_file, (folder / INDEX, folder / INDEX_OF_PICKLED)), None)
+        if index is None:
             there = [one for one in weight_files(folder) if not one.name.startswith(_BESIDE)]
             if len(there) == 1:
                 return cls(folder, tuple(there), {})
@@ -501,13 +495,12 @@ class Shards:
                 others += [name for name in content if not wanted(name)]
                 continue
             with opened(path) as file:
-                require_no_lora(file.keys(), str(path))
-                for name in file.keys():  # noqa: SIM118 (not a mapping)
+                for name, stored in unwrapped({one: one for one in file.keys()}, str(path)).items():  # noqa: SIM118
                     check()
-                    if self.listed and self.listed.get(name) != path.name:
-                        raise CheckpointError(f"{path} holds {name}, which is not in {INDEX}; download it again.")
+                    if self.listed and self.listed.get(stored) != path.name:
+                        raise CheckpointError(f"{path} holds {stored}, which is not in {INDEX}; download it again.")
                     if wanted(name):
-                        weights[name] = file.get_tensor(name)
+                        weights[name] = file.get_tensor(stored)
                     else:
                         others.append(name)
         return sound_tensors(weights, self.where), others
@@ -520,5 +513,6 @@ class Shards:
                 found |= shapes_of(read_weights(path))
                 continue
             with opened(path) as file:
-                found |= {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+                names = unwrapped({one: one for one in file.keys()}, str(path))  # noqa: SIM118 (not a mapping)
+                found |= {name: tuple(file.get_slice(stored).get_shape()) for name, stored in names.items()}
         return found

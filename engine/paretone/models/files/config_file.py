@@ -15,29 +15,28 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from paretone.errors import CheckpointError
 from paretone.fields import is_of
-from paretone.reading import read_json, read_yaml, require_regular, shortened, shown
+from paretone.reading import parsed_json, read_json, read_yaml, require_regular, shortened, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
 SAFETENSORS = ".safetensors"
-PICKLED = (".pt", ".pth", ".ckpt")
+PICKLED = (".pt", ".pth", ".ckpt", ".bin")
 """Suffixes of files from ``torch.save``."""
 WEIGHTS = (SAFETENSORS, *PICKLED)
-"""Suffixes of weight files in any folder."""
-READ = (*WEIGHTS, ".bin")
-"""Suffixes of weight files that are given explicitly; other data are called ``.bin`` too."""
 
 
 def weight_files(folder: Path) -> list[Path]:
     """Files in ``folder`` with the suffix of a weight file, by name, whether or not they are readable."""
-    return sorted(one for one in folder.glob("*") if one.suffix in READ)
+    return sorted(one for one in folder.glob("*") if one.suffix in WEIGHTS)
 
 
 def entries_of(path: Path) -> Mapping[str, Any]:
@@ -51,6 +50,40 @@ def entries_of(path: Path) -> Mapping[str, Any]:
 def without_wrappers(name: str) -> str:
     """A weight's name without the parts that ``torch.compile`` and ``DistributedDataParallel`` add."""
     return ".".join(part for part in name.split(".") if part not in ("_orig_mod", "module"))
+
+
+def weight_names(path: Path) -> frozenset[str]:
+    """Names of the weights in a file, without wrappers, to recognise a model by; of a pickle its other texts as well.
+    Empty if it cannot be read (loading reports that)."""
+    with contextlib.suppress(OSError):
+        status = require_regular(path)
+        return _weight_names(path, status.st_size, status.st_mtime_ns)
+    return frozenset()
+
+
+@lru_cache(64)
+def _weight_names(path: Path, *version: int) -> frozenset[str]:
+    found: Iterable[object] = ()
+    if path.suffix != SAFETENSORS:
+        found = (one for _, one in islice(pickled(path), 500_000))  # Operations; releases have 40,000.
+    else:
+        with contextlib.suppress(OSError, ValueError, TypeError), path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            found = list(parsed_json(file.read(min(length, 100_000_000))))  # The format's limit.
+    return frozenset(without_wrappers(one) for one in found if isinstance(one, str))
+
+
+def names_in(folder: Path) -> frozenset[str]:
+    """:func:`weight_names` of the first files of weights in ``folder``."""
+    return frozenset().union(*map(weight_names, weight_files(folder)[:4]))
+
+
+def is_of_type(folder: Path, kind: str, weight: str) -> bool:
+    """Whether ``config.json`` in ``folder`` names a ``kind`` of model or, without that file, its files hold a
+    ``weight``."""
+    described = entries_of(folder / "config.json")
+    named = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
+    return kind in named if described else weight in names_in(folder)
 
 
 def pickled(path: Path) -> Iterator[tuple[str, Any]]:

@@ -53,7 +53,7 @@ LICENCES: Mapping[str, Licence] = {
 }
 
 
-INDEX = "model.safetensors.index.json"
+INDEX, INDEX_OF_PICKLED = "model.safetensors.index.json", "pytorch_model.bin.index.json"
 
 
 def shard_of_each(content: bytes) -> dict[str, str]:

@@ -28,6 +28,7 @@ from paretone.models.files.checkpoints import (
     read_weights,
     require_fractions,
     require_numbers,
+    require_part,
     shapes_of,
 )
 from paretone.models.files.config_file import ConfigFile
@@ -63,6 +64,7 @@ class LlasaFolder:
     @classmethod
     def read(cls, folder: Path, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> LlasaFolder:
         """Read everything except the weights."""
+        require_part(folder / CONFIG, "it belongs in the folder of LLaSA's weights, with tokenizer.json")
         file = ConfigFile.read(folder / CONFIG)
         file.require("model_type", "llama")
         config, rows, tied = CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)
@@ -167,8 +169,8 @@ def load_decoder(folder: Path, device: torch.device | str = "cpu", check: Check 
     Raises :class:`CheckpointError` that names missing, unexpected or differently shaped weights."""
     if not folder.is_dir():
         raise CheckpointError(
-            f"{folder} is missing: LLaSA's speech is decoded by XCodec2. Download the model again, or put the folder "
-            "of HKUSTAudio/xcodec2-hf or HKUSTAudio/xcodec2 there."
+            f"{folder} is missing: LLaSA's speech is decoded by XCodec2. Put the folder of HKUSTAudio/xcodec2-hf or "
+            "HKUSTAudio/xcodec2 there or next to the model's, choose it as the vocoder, or download a release of LLaSA."
         )
     shards = Shards.find(folder)
     weights, others = shards.read(

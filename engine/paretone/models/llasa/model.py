@@ -6,7 +6,7 @@ from pathlib import Path
 
 from paretone.models.base import LANGUAGE
 from paretone.models.declaration import LanguageExports, Model
-from paretone.models.files.config_file import entries_of
+from paretone.models.files.config_file import entries_of, is_of_type
 from paretone.models.files.releases import INDEX, NON_COMMERCIAL, Release, RemoteFile, files_of
 from paretone.models.llasa.config import OPTIONS
 
@@ -32,9 +32,8 @@ def _of_size(size: str, width: int, summary: str, place: int, weights: str = IND
     """``width``: that of its hidden states, by which fine-tunes are told apart."""
 
     def recognised(folder: Path) -> float:
-        described = entries_of(folder / "config.json")
-        llama = "llama" in f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
-        return llama * (0.6 if described.get("hidden_size") == width else 0.5)
+        own = entries_of(folder / "config.json").get("hidden_size") == width
+        return is_of_type(folder, "llama", "model.layers.0.self_attn.q_proj.weight") * (0.6 if own else 0.5)
 
     return Model(
         id=f"Llasa-{size}",

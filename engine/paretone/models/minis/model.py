@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paretone.models.base import LANGUAGE, MASKED
 from paretone.models.declaration import LanguageExports, Model, Voices
-from paretone.models.files.config_file import entries_of
+from paretone.models.files.config_file import is_of_type
 from paretone.models.files.releases import APACHE
 from paretone.sampling.options import (
     CROSS_FADE,
@@ -29,8 +29,7 @@ def _has_layout(folder: Path) -> float:
 
 
 def _is_masked(folder: Path) -> float:
-    described = entries_of(folder / "config.json")
-    masked = (folder / "codec").is_dir() or "omnivoice" in str(described.get("model_type", "")).lower()
+    masked = (folder / "codec").is_dir() or is_of_type(folder, "omnivoice", "audio_heads.weight")
     return _has_layout(folder) * masked
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from paretone.models.base import MASKED
 from paretone.models.declaration import Model
-from paretone.models.files.config_file import entries_of
+from paretone.models.files.config_file import is_of_type
 from paretone.models.files.releases import HIGGS, NON_COMMERCIAL, Release, files_of
 from paretone.models.omnivoice.config import LAYOUT, OPTIONS
 
@@ -17,11 +15,6 @@ _FILES = (
 )
 """The code is published under Apache-2.0, the weights are not: some of their training data forbid commercial use
 (issues 235, 258 and 262 of k2-fsa/OmniVoice). The codec is Boson AI's."""
-
-
-def _recognised(folder: Path) -> float:
-    described = entries_of(folder / "config.json")
-    return 0.5 * ("omnivoice" in f"{described.get('model_type', '')} {described.get('architectures', '')}".lower())
 
 
 MODEL = Model(
@@ -36,6 +29,6 @@ MODEL = Model(
     variant="OmniVoice",
     layout=LAYOUT,
     programs={"omnivoice": "k2-fsa/OmniVoice", "vllm-omni": "k2-fsa/OmniVoice", "crispasr": "omnivoice"},
-    recognised=_recognised,
+    recognised=lambda folder: 0.5 * is_of_type(folder, "omnivoice", "audio_heads.weight"),
     place=130,
 )

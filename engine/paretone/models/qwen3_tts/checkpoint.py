@@ -33,9 +33,9 @@ from paretone.models.files.checkpoints import (
     read_float_weights,
     require_fractions,
 )
-from paretone.models.files.config_file import ConfigFile
-from paretone.models.qwen3_tts.config import BASE, INSTALL, TITLE
-from paretone.models.qwen3_tts.model import CODEC, MODELS, kind_and_size, kind_of
+from paretone.models.files.config_file import ConfigFile, entries_of, weight_files
+from paretone.models.qwen3_tts.config import INSTALL, TITLE
+from paretone.models.qwen3_tts.model import CODEC, MODEL_TYPE, MODELS, kind_and_size, kind_of
 from paretone.models.qwen3_tts.prompts import CHAT, CHAT_OF_INSTRUCTION, CHAT_OF_TRANSCRIPT, FOOTER, HEADER, Marks
 from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
 from paretone.models.qwen3_tts.speech_tokenizer import (
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 TALKER, SPEAKER, DECODER, ENCODER = "talker.", "speaker_encoder.", "decoder.", "encoder."
 TEXTS = "model.text_embedding.weight"
+TOKENIZER_TYPE = f"{MODEL_TYPE}_tokenizer_12hz"
 
 
 AnyPart = TypeVar("AnyPart", CodecDecoder, CodecEncoder)
@@ -113,15 +114,19 @@ class OfficialFolder:
         check: Check = lambda: None,
     ) -> OfficialFolder:
         """Read everything except the weights."""
-        names = (CONFIG, WEIGHTS, TOKENIZER_CONFIG, VOCABULARY, MERGES, f"{CODEC}/{CONFIG}", f"{CODEC}/{WEIGHTS}")
+        if str(entries_of(root / CONFIG).get("model_type")).startswith(f"{MODEL_TYPE}_tokenizer"):
+            raise CheckpointError(f"{root} is a speech tokenizer, a part of {TITLE}: choose the folder of a release.")
+        names = (CONFIG, TOKENIZER_CONFIG, VOCABULARY, MERGES, f"{CODEC}/{CONFIG}")
         missing = [name for name in names if not (root / name).is_file()]
+        missing += [f"{part}{WEIGHTS}" for part in ("", f"{CODEC}/") if not weight_files(root / part)]
         if missing:
             raise CheckpointError(
                 f"{root} is not a complete release of {TITLE}: it lacks {', '.join(missing)}; download it again."
             )
         config, codec = (ConfigFile.read(root / name) for name in (CONFIG, f"{CODEC}/{CONFIG}"))
-        config.require("model_type", "qwen3_tts")
-        config.require("tokenizer_type", "qwen3_tts_tokenizer_12hz")
+        config.require("model_type", MODEL_TYPE)
+        config.require("tokenizer_type", TOKENIZER_TYPE)
+        codec.require("model_type", TOKENIZER_TYPE)
         return cls(root, config, codec, Marks.read(config), torch.device(device), dtype, check)
 
     @property
@@ -134,7 +139,7 @@ class OfficialFolder:
         found = kind_of(self.root)
         if found != kind_and_size(chosen):
             other = next((one.title for one in MODELS if kind_and_size(one) == found), "")
-            told = f"says {other}; load that" if other else "names no known release; choose another folder"
+            told = f"says {other}; load that" if other else f"says {' '.join(found)}, no release; choose another folder"
             raise CheckpointError(f"{self.root} is not {chosen.title}: its {CONFIG} {told}.")
 
     @property
@@ -173,7 +178,7 @@ class OfficialFolder:
     def talker(self) -> Talker:
         """Talker and predictor as trained, on the device."""
         where = self.shards.where
-        weights = self._weights(self.shards, TALKER, SPEAKER if self.kind == BASE else "")
+        weights = self._weights(self.shards, TALKER, SPEAKER)  # Some trainings leave it there.
         require_fractions(weights, where)
         for name in list(weights):  # One by one, so that not all are in memory twice.
             self.check()
@@ -222,9 +227,10 @@ class OfficialFolder:
     def _weights(self, shards: Shards, prefix: str, other: str) -> dict[str, Tensor]:
         """The weights under ``prefix``, by names without it; only those under ``other`` may be there, too."""
         weights, others = shards.read(lambda name: name.startswith(prefix), self.check)
-        strange = next((name for name in others if not (other and name.startswith(other))), None)
-        if strange is not None:
+        strange = next((name for name in others if not name.startswith(other)), None)
+        if strange is not None or not weights:
+            held = f"lacks '{prefix}…'" if strange is None else f"holds {shown(strange)}"
             raise CheckpointError(
-                f"{shards.where} is not {TITLE} of the kind that {self.root / CONFIG} names: it holds {shown(strange)}."
+                f"{shards.where} is not {TITLE} of the kind that {self.root / CONFIG} names: it {held}."
             )
         return {name.removeprefix(prefix): value for name, value in weights.items()}

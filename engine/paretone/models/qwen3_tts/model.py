@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paretone.models.base import LANGUAGE
 from paretone.models.declaration import LanguageExports, Model, Voices
-from paretone.models.files.config_file import entries_of
+from paretone.models.files.config_file import entries_of, is_of_type
 from paretone.models.files.releases import APACHE, Release, files_of
 from paretone.models.qwen3_tts.config import (
     BASE,
@@ -21,6 +21,7 @@ from paretone.models.qwen3_tts.config import (
     VOICE_DESIGN,
 )
 
+MODEL_TYPE = "qwen3_tts"
 CODEC = "speech_tokenizer"
 """Folder of the speech tokenizer in a release."""
 _NAMES = {BASE: "Base", CUSTOM_VOICE: "CustomVoice", VOICE_DESIGN: "VoiceDesign"}
@@ -37,7 +38,7 @@ _DOES = {
 def kind_of(folder: Path) -> tuple[str, str]:
     """Kind and size, such as ``base`` and ``0b6``, of the release in ``folder``; empty if there is none."""
     described = entries_of(folder / "config.json")
-    if described.get("model_type") != "qwen3_tts":
+    if described.get("model_type") != MODEL_TYPE:
         return "", ""
     return str(described.get("tts_model_type", "")), str(described.get("tts_model_size", ""))
 
@@ -68,7 +69,8 @@ def _release(kind: str, size: str, place: int) -> Model:
     )
 
     def recognised(folder: Path) -> float:
-        return float(kind_of(folder) == (kind, size))
+        exact = kind_of(folder) == (kind, size)
+        return 1.0 if exact else 0.5 * is_of_type(folder, MODEL_TYPE, "talker.codec_head.weight")
 
     options = OPTIONS[kind]
     if (kind, size) == (CUSTOM_VOICE, "0b6"):

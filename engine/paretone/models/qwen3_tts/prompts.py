@@ -55,13 +55,13 @@ class Marks:
         def ids(name: str) -> dict[str, int]:
             part = codes.part(name)
             # Some copies hold the ids of speakers as lists.
-            return {
-                key.lower(): value[0] if isinstance(value, list) and value else part.number(key, least=0)
-                for key, value in part.entries.items()
-            }
+            plain = {key: one[0] if isinstance(one, list) and one else one for key, one in part.entries.items()}
+            return {key.lower(): ConfigFile(plain, part.where).number(key, least=0, most=last) for key in plain}
 
         def mark(name: str) -> int:
-            return codes.number(f"codec_{name}_id", least=0)
+            return codes.number(f"codec_{name}_id", least=0, most=last)
+
+        last = codes.number("vocab_size") - 1
 
         dialects = codes.part("spk_is_dialect").entries
         return cls(

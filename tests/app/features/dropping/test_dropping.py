@@ -61,6 +61,7 @@ def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
         ("mega", ["diffusion_transformer/model_only_last.ckpt"], "MegaTTS3"),
         ("cosy", ["llm.pt", "flow.pt"], "CosyVoice2-0.5B"),
         ("Llasa-3B", ["model.safetensors"], "Llasa-3B"),
+        ("CosyVoice2-0.5B", ["pytorch_model.bin"], "CosyVoice2-0.5B"),
     ],
 )
 def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequence[str], model: str) -> None:
@@ -68,6 +69,17 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
     assert (found.target, found.model) == (Target.MODEL, model)
     assert found.sentence == f"Load as {catalogue.entry(model).title}"
     assert dropped([tmp_path / name / files[0]], "").target is Target.MODEL, "by a file of it, too"
+
+
+def test_a_folder_of_models_is_the_one_in_it_or_says_which(tmp_path: Path) -> None:
+    for number, last in enumerate(("step-1", "step-2")):
+        inner = made(tmp_path / "out" / last, "model.pt")
+        (inner / "config.json").write_text('{"model_type": "llama"}')
+        assert number or dropped([tmp_path / "out"], "").path == inner
+    assert "in out; drop one of its folders step-1, step-2." in dropped([tmp_path / "out"], "").sentence
+    header = b'{"encoder.bias":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+    (made(tmp_path / "other", "a") / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    assert "No model here recognises the weights in other" in dropped([tmp_path / "other"], "").sentence
 
 
 BUNDLED = [one.id for one in catalogue.models() if one.bundled]

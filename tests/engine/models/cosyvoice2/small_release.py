@@ -13,6 +13,7 @@ from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
 from paretone.models.cosyvoice2.language_model import STOPS
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenFlow, TokenToMel
+from paretone.models.files.checkpoints import shapes_of
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 
@@ -56,7 +57,7 @@ def language_weights(layers: int = QWEN2["num_hidden_layers"], end: float = EAGE
     """As ``llm.pt`` holds them; the head of text is the table of text."""
     config = CausalConfig.read(QWEN2 | {"num_hidden_layers": layers})
     hidden, rows = config.hidden, CODES + STOPS
-    body = {name: tuple(value.shape) for name, value in CausalTransformer(config).state_dict().items()}
+    body = shapes_of(CausalTransformer(config).state_dict())
     tables = {
         "llm.model.model.embed_tokens.weight": (TEXT_ROWS, hidden),
         "llm_embedding.weight": (2, hidden),
@@ -70,26 +71,15 @@ def language_weights(layers: int = QWEN2["num_hidden_layers"], end: float = EAGE
     return weights
 
 
-def flow_weights() -> dict[str, Tensor]:
-    """As ``flow.pt`` holds them."""
-    shapes = {name: tuple(value.shape) for name, value in TokenToMel(FLOW).state_dict().items()}
-    return random_weights(shapes, 2)
-
-
-def vocoder_weights() -> dict[str, Tensor]:
-    """As ``hift.pt`` holds them, names with their prefix included."""
-    shapes = stored_shapes(Hift(VOCODER), PARAMETRISED, PLAIN_CONVOLUTIONS)
-    return {f"{GENERATOR}{name}": value for name, value in random_weights(shapes, 3).items()}
-
-
 def write_release(root: Path) -> None:
     """All of it."""
     write_tokenizer(root / "CosyVoice-BlankEN")
     (root / "CosyVoice-BlankEN" / "config.json").write_text(json.dumps(QWEN2), encoding="utf-8")
     write_recording_encoder(root, CODES, SPEAKER_WIDTH)
     torch.save(language_weights(), root / "llm.pt")
-    torch.save(flow_weights(), root / "flow.pt")
-    torch.save(vocoder_weights(), root / "hift.pt")
+    torch.save(random_weights(shapes_of(TokenToMel(FLOW).state_dict()), 2), root / "flow.pt")
+    vocoder = random_weights(stored_shapes(Hift(VOCODER), PARAMETRISED, PLAIN_CONVOLUTIONS), 3)
+    torch.save({f"{GENERATOR}{name}": value for name, value in vocoder.items()}, root / "hift.pt")
 
 
 class NoNoise:

@@ -177,7 +177,7 @@ def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("llm.pt", {"llm.model.lm_head.weight": None}, r"1 weight missing: llm\.model\.lm_head\.weight"),
+        ("llm.pt", {"llm_decoder.weight": None}, r"1 weight missing: llm_decoder\.weight"),
         ("llm.pt", {"llm_decoder.bias": torch.full((CODES + 3,), torch.nan)}, r"not numbers in llm_decoder\.bias"),
         ("flow.pt", {"encoder_proj.bias": None}, r"flow\.pt .*1 weight missing: encoder_proj\.bias"),
         ("hift.pt", {"generator.conv_post.bias": torch.zeros(3)}, r"hift\.pt .*conv_post\.bias is 3 instead of 18"),

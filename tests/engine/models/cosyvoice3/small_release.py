@@ -12,6 +12,7 @@ from paretone.models.cosyvoice2.language_model import COSYVOICE_3, official_shap
 from paretone.models.cosyvoice3.checkpoint import COSYVOICE3, REINFORCED_MODEL
 from paretone.models.cosyvoice3.config import ADDED, ESTIMATOR, VOCODER, FlowConfig
 from paretone.models.cosyvoice3.flow import TokenToMel
+from paretone.models.files.checkpoints import shapes_of
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_release import (
@@ -55,11 +56,8 @@ def write_release(root: Path) -> None:
     write_recording_encoder(root, CODES, SPEAKER_WIDTH, COSYVOICE3.tokenizer)
     torch.save(language_weights(), root / "llm.pt")
     torch.save(language_weights(seed=5), root / REINFORCED_MODEL)
-    shapes = {name: tuple(value.shape) for name, value in TokenToMel(FLOW).state_dict().items()}
-    torch.save(
-        random_weights(shapes, 2)
-        | {"decoder.estimator.rotary_embed.inv_freq": TokenToMel(FLOW).estimator.rotary_embed.inv_freq},
-        root / "flow.pt",
-    )
+    flow = TokenToMel(FLOW)
+    fixed = {"decoder.estimator.rotary_embed.inv_freq": flow.estimator.rotary_embed.inv_freq}
+    torch.save(random_weights(shapes_of(flow.state_dict()), 2) | fixed, root / "flow.pt")
     vocoder = stored_shapes(Hift(replace(VOCODER, channels=32, pitch_channels=16)), PARAMETRISED, PLAIN_CONVOLUTIONS)
     torch.save(random_weights(vocoder, 3), root / "hift.pt")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from paretone.errors import TextError
 from paretone.export.language_bundle import token_names
@@ -148,8 +149,17 @@ def test_a_fine_tune_needs_only_what_it_trained(
     assert catalogue.id_of(str(tuned)) == catalogue.recognised(folder).id == NAME, "by its weights"
     refused(NAME, tuned, r"is taken from .*Fun-CosyVoice3")
     shutil.copytree(folder, catalogue.entry(NAME).folder)
-    model = load(NAME, tuned)
-    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice, TEXT, setting()).samples)
+    for name in ("llm.pt", "epoch_3_whole.pt", "llm.rl.pt"):
+        next(tuned.iterdir()).rename(tuned / name)
+        assert catalogue.id_of(str(tuned)) == NAME
+        assert load(NAME, tuned).info.checkpoint == str(tuned / name)
+    assert len(speak(load(NAME, tuned), voice, TEXT, setting()).samples)
+    shutil.copy(tuned / "llm.rl.pt", tuned / "epoch_4_whole.pt")
+    refused(NAME, tuned, r"has no llm\.pt, but several files .* \(llm\.rl\.pt, epoch_4_whole\.pt\): rename one to llm")
+    save_file({name: one for name, one in language_weights().items() if "lm_head" not in name}, tuned / "a.safetensors")
+    for path in tuned.glob("*.pt"):
+        path.unlink()
+    assert load(NAME, tuned).info.checkpoint == str(tuned / "a.safetensors")
 
 
 @pytest.mark.parametrize("name", ["llm.pt", "llm.rl.pt", "flow.pt"])
@@ -180,6 +190,8 @@ def test_weights_of_neither_version_are_refused(folder: Path, tmp_path: Path) ->
     torch.save(
         {"text_embedding.weight": torch.ones(4, 4), "speech_embedding.weight": torch.ones(9, 4)}, root / "llm.pt"
     )
+    refused("CosyVoice2-0.5B", root, "weights of CosyVoice 1, .* choose CosyVoice 2 or 3; Paretone does not have the")
+    torch.save({"a.weight": torch.ones(4, 4)}, root / "llm.pt")
     refused("CosyVoice2-0.5B", root, r"llm\.pt lacks the weight .*: it is not a language model of CosyVoice 2 or 3")
     shutil.copy(folder / "flow.pt", root)
     (root / "llm.pt").write_bytes(b"PK\x03\x04 damaged")

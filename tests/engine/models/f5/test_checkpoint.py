@@ -20,6 +20,7 @@ from paretone.models.f5.checkpoint import (
     read_f5_checkpoint,
 )
 from paretone.models.f5.config import VARIANTS, BackboneConfig
+from tests.engine.models.official import refused
 from tests.workload import crossed
 
 TINY = BackboneConfig("DiT", 64, 2, 1, text_dim=32, conv_layers=1, text_mask_padding=True, text_num_embeds=10)
@@ -98,14 +99,14 @@ def test_without_a_name_both_versions_are_offered_and_none_is_guessed(tmp_path: 
 
 def test_a_folder_of_a_training_is_taken_for_the_latest_release_unless_its_name_says_more(tmp_path: Path) -> None:
     for name, expected in (("mine", "F5TTS_v1_Base"), ("E2TTS_Base-mine", "E2TTS_Base")):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "model_1.safetensors").touch()
-        assert catalogue.id_of(str(folder)) == "", "without a vocabulary nothing says so"
-        (folder / "vocab.txt").touch()
+        folder = released(tmp_path / name)
         assert catalogue.id_of(str(folder)) == catalogue.id_of(str(folder / "model_1.safetensors")) == expected
     (tmp_path / "mine" / "model.yaml").write_text("model: {text_frontend: natural phones}")
     assert catalogue.id_of(str(tmp_path / "mine")) == "f5-mini"
+    (tmp_path / "pt").mkdir()
+    torch.save({"model_state_dict": weights_of(TINY)}, tmp_path / "pt" / "fine_tuned.pt")
+    assert catalogue.id_of(str(tmp_path / "pt")) == "F5TTS_v1_Base", "by the names of its weights"
+    refused("f5-mini", tmp_path, "holds no weights, but there are some in E2TTS_Base-mine, mine, pt; choose one")
 
 
 def test_weights_that_fit_nothing_ask_for_a_description(tmp_path: Path) -> None:
@@ -258,9 +259,9 @@ def test_a_lora_says_how_to_merge_it(tmp_path: Path, name: str) -> None:
     with pytest.raises(CheckpointError, match=r"is a LoRA, .* merge it first\. With PEFT: .*merge_and_unload\(\)"):
         read_f5_checkpoint(tmp_path)
     (tmp_path / "a.pt").unlink()
-    (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(CheckpointError, match="merge it first"):
-        read_f5_checkpoint(tmp_path)
     save_file(weights, tmp_path / "adapter_model.safetensors")
     with pytest.raises(CheckpointError, match="merge it first"):
         read_f5_checkpoint(tmp_path)
+    (tmp_path / "adapter_config.json").write_text("{}")
+    for model in ("F5TTS_Base", "Llasa-1B", "CosyVoice2-0.5B", "Qwen3-TTS-12Hz-0.6B-Base", "OmniVoice"):
+        refused(model, tmp_path, r"is a LoRA, .* merge it first")

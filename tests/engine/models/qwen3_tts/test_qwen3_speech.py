@@ -94,7 +94,33 @@ def test_releases_are_recognised_by_their_description(tmp_path: Path) -> None:
     assert "instruction" not in {one.name for one in found.options}, "upstream drops it for this one"
     refused(BASE, small, r"is not Qwen3-TTS 1\.7B Base: .* says Qwen3-TTS 0\.6B Custom")
     strange = changed(folder_of("custom_voice"), tmp_path / "strange", tts_model_size="9b")
-    refused(BASE, strange, "names no known release; choose another folder")
+    refused(BASE, strange, "says custom_voice 9b, no release; choose another folder")
+    for folder in (strange, folder_of("base") / "speech_tokenizer"):
+        assert "Qwen3-TTS" in recognised(folder).title
+    refused(BASE, folder_of("base") / "speech_tokenizer", "is a speech tokenizer, a part of Qwen3-TTS: choose the fol")
+    (strange / "config.json").unlink()
+    assert "Qwen3-TTS" in recognised(strange).title, "by the names of its weights"
+    refused(BASE, strange, r"it lacks config\.json")
+
+
+def test_releases_as_trainings_leave_them(tmp_path: Path) -> None:
+    """The weights of the speaker encoder in a release of named speakers, wrapped names, another file, shards."""
+    talker = json.loads((folder_of("base") / "config.json").read_text(encoding="utf-8"))["talker_config"]
+    own = talker | {"spk_id": {"Me": [5]}, "spk_is_dialect": {}}
+    tuned = changed(folder_of("base"), tmp_path / "tuned", tts_model_type="custom_voice", talker_config=own)
+    weights = load_file(tuned / "model.safetensors")
+    (tuned / "model.safetensors").unlink()
+    refused(CUSTOM, tuned, r"it lacks model\.safetensors")
+    torch.save({f"module.{name}": value for name, value in weights.items()}, tuned / "pytorch_model.bin")
+    assert len(speak(load(CUSTOM, tuned), Voice("me", "Me", "", "")).samples)
+    refused(
+        CUSTOM, changed(tuned, tmp_path / "a", talker_config=own | {"spk_id": {"Me": 9999}}), "Me should be at most"
+    )
+    base = changed(folder_of("custom_voice"), tmp_path / "b", tts_model_type="base")
+    refused(BASE, base, r"is not Qwen3-TTS of the kind that .* names: it lacks 'speaker_encoder\.…'")
+    codec = base / "speech_tokenizer" / "config.json"
+    codec.write_text(codec.read_text(encoding="utf-8").replace("_12hz", "_25hz"), encoding="utf-8")
+    refused(BASE, base, "has model_type 'qwen3_tts_tokenizer_25hz'; only 'qwen3_tts_tokenizer_12hz' is supported")
 
 
 def test_audio_is_the_same_for_every_number_of_frames_per_call(clone: QwenSpeech, recording: Voice) -> None:
