@@ -201,12 +201,12 @@ async def _run(application: QApplication, options: argparse.Namespace, settings:
 
         window.theme.apply(Scheme(options.theme))
     if options.path:
-        _open(window, options.path)
+        open_path(window, options.path)
     if calls is not None:
         sound_system.ask()  # No earlier: it would put off the first paint.
     window.show()
     if calls is not None:
-        _answer(window, calls)
+        answer_calls(window, calls)
     code = 0
     if options.headless_tour:
         from paretone_app.shell.headless_tour import headless_tour
@@ -222,7 +222,7 @@ async def _run(application: QApplication, options: argparse.Namespace, settings:
     return TERMINATED if terminated() else code
 
 
-def _open(window: MainWindow, path: str) -> None:
+def open_path(window: MainWindow, path: str) -> None:
     """Use a file or folder as if dropped on ``window``, once its panels are built."""
     from paretone_app.features.dropping import DroppingPresenter
 
@@ -236,7 +236,7 @@ def _open(window: MainWindow, path: str) -> None:
         window.built.connect(use, Qt.ConnectionType.SingleShotConnection)
 
 
-def _answer(window: MainWindow, calls: Calls) -> None:
+def answer_calls(window: MainWindow, calls: Calls) -> None:
     """Answer requests of later windows on the same data, until this one closes."""
     from paretone_app.features.takes.presenter import TakesPresenter
 
@@ -249,7 +249,7 @@ def _answer(window: MainWindow, calls: Calls) -> None:
         window.raise_()
         window.activateWindow()
         if path:
-            _open(window, path)
+            open_path(window, path)
         return True
 
     def move(folder: Path) -> None:

@@ -19,7 +19,7 @@ COMMAND_SECONDS = 10.0
 _CUDA = re.compile(r"^cuda\b[^=]*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 """The maker's PCI number, and the first digits of the class of display and compute devices."""
-_PCI = Path("/sys/bus/pci/devices")
+PCI_DEVICES = Path("/sys/bus/pci/devices")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def graphics_card() -> str:
     said = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     if said.strip():
         return said.splitlines()[0].strip()
-    return "the NVIDIA card" if any(map(_is_card, _PCI.glob("*"))) else ""
+    return "the NVIDIA card" if any(map(_is_card, PCI_DEVICES.glob("*"))) else ""
 
 
 def _is_card(device: Path) -> bool:

@@ -27,7 +27,7 @@ from paretone.reading import first_line, parsed_json, require_regular, shortened
 
 Row = TypeVar("Row")
 AUDIO = "audio"
-_PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
 AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 
 
@@ -92,13 +92,13 @@ class Database:
         path = self.folder / self.file
         self._require_kinds()
         if not self._read_only:
-            return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+            return sqlite3.connect(path, PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
         if not path.exists():
             raise self.error(f"There is no {self.title} in {self.folder}; choose another folder.")
         # A read-only folder has no place for the log of shared reading; nobody else writes there.
         shared = "mode=ro" if (self.folder / f"{self.file}-wal").exists() else "mode=ro&immutable=1"
         address = f"{path.resolve().as_uri()}?{shared}"
-        return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+        return sqlite3.connect(address, PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _require_kinds(self) -> None:
         """Raise the error of a damaged database for a pipe, folder or broken link, and :class:`OSError` for an

@@ -54,7 +54,7 @@ NO_GGUF = f"Files for llama.cpp need the package gguf, which is not installed; {
 DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
 SPEECHMOS = "speechmos==0.0.1.1"
 """Packages with the weights of the judges of naturalness, of voices and of artefacts."""
-_PROJECT = CHECKOUT / "pyproject.toml"
+PROJECT = CHECKOUT / "pyproject.toml"
 _NAMED = re.compile(rf"pip install\b.*?\b{OURS}\[([a-z0-9]+)")
 _MARKED = re.compile(r"""(?P<what>[^;]+);.*extra\s*==\s*["'](?P<extra>[^"']+)["']""")
 
@@ -155,8 +155,8 @@ def why_no_gguf() -> str:
 
 def requirements(name: str) -> tuple[str, ...]:
     """Requirements of an extra, from the checkout's project file or the installed metadata."""
-    if _PROJECT.is_file():
-        declared = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    if PROJECT.is_file():
+        declared = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
         return tuple(declared[name])
     try:
         stated = requires(OURS) or []
@@ -185,7 +185,7 @@ def why_no_installing() -> str:
         return "The packaged program cannot add packages; install Paretone with pip or uv to add them."
     if sys.prefix == sys.base_prefix:
         return "Paretone runs outside a virtual environment, which it does not change; install the package yourself."
-    if not _installer():
+    if not installer():
         return "This environment has neither pip nor uv; install one of them to add packages."
     return ""
 
@@ -197,12 +197,12 @@ def install(extra: Extra, tell: Callable[[int, int, str], None], check: Check) -
     if reason := why_no_installing():
         raise PlainError(reason)
     wanted = requirements(extra.name)
-    with _held() as constraints:
+    with constraints_file() as constraints:
         tell(0, len(PHASES), PHASES[0])
         for asked, alone in ((wanted, False), (extra.alone, True)):
             if asked:
                 options = ["--no-deps"] if alone else ["--constraint", str(constraints)]
-                _carry_out([*_installer(), *options, *asked], extra, tell, check)
+                _carry_out([*installer(), *options, *asked], extra, tell, check)
     importlib.invalidate_caches()
     tell(len(PHASES), len(PHASES), f"Installed: {extra.title}")
     return not extra.missing
@@ -213,7 +213,7 @@ def pip() -> list[str]:
     return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
-def _installer() -> list[str]:
+def installer() -> list[str]:
     """Command for installing into this environment; empty without one."""
     # Not by find_spec: setuptools takes that for pip at work, and then neither it nor compilers can be imported.
     if PathFinder.find_spec("pip") is not None:
@@ -223,7 +223,7 @@ def _installer() -> list[str]:
 
 
 @contextmanager
-def _held() -> Iterator[Path]:
+def constraints_file() -> Iterator[Path]:
     """Constraints file that holds installed packages at their versions, and new ones at a checkout's pins."""
     there = {_normal(one.name): one.version for one in distributions() if one.name and _normal(one.name) != OURS}
     lines = [f"{name}=={version}" for name, version in sorted(there.items())]

@@ -29,7 +29,7 @@ STANDARD_OUTPUT = Path("standard output")
 """Compared by identity: :func:`write` sends content for this object to this process's standard output."""
 _WIDTH = 4
 """Bytes per sample."""
-_PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 3.0
 """How long a window, which cannot wait, waits for a stalled reader."""
 _GLANCE_SECONDS = 0.1
 """Polling interval of a pipe without a reader."""
@@ -180,7 +180,7 @@ def _pour(handle: int, content: bytes, path: Path) -> None:
         if os.name != "nt" and not select.select([], [handle], [], _GLANCE_SECONDS)[1]:
             if _wait is not None:
                 _wait(f"Waiting for the reader of {path}")
-            elif time.monotonic() > last + _PATIENCE_SECONDS:
+            elif time.monotonic() > last + PATIENCE_SECONDS:
                 raise OSError("its reader does not read on")
             continue
         last = time.monotonic()

@@ -64,9 +64,9 @@ def test_a_damaged_file_is_a_sentence(
 
 
 def test_a_damaged_choice_of_the_data_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "data-folder"
-    monkeypatch.setattr(only_window, "_file", lambda: file)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert only_window.choose_folder(tmp_path) == "" and only_window.chosen_folder() == tmp_path
+    (file,) = (tmp_path / "config").rglob("data-folder")
     for content in (b"", b"\xff\xfe\x00", b"relative", b"/nowhere/at/all", b"/" + b"a" * 5000, b"/\x00"):
         file.write_bytes(content)
         assert only_window.chosen_folder() == data_folder()

@@ -153,7 +153,7 @@ def test_the_installed_torch_is_described_without_importing_it() -> None:
 def test_a_card_is_seen_on_the_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its driver there is no program to ask."""
     monkeypatch.setattr(computing, "output", lambda *command: "")
-    monkeypatch.setattr(computing, "_PCI", tmp_path)
+    monkeypatch.setattr(computing, "PCI_DEVICES", tmp_path)
     for name, vendor, kind in (("a", "0x8086", "0x030000"), ("b", "0x10de", "0x040300")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "vendor").write_text(f"{vendor}\n")

@@ -29,7 +29,7 @@ def ask_for(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
     monkeypatch.setattr(extras, "requirements", lambda name: wanted)
 
 
-needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
+needs_pip = pytest.mark.skipif(not extras.installer(), reason="neither pip nor uv is installed")
 
 
 @needs_pip
@@ -90,7 +90,7 @@ def test_cancelling_ends_the_installer(tiny: None, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_installed_stays_as_it_is() -> None:
-    with extras._held() as path:
+    with extras.constraints_file() as path:
         lines = path.read_text(encoding="utf-8").splitlines()
     from importlib.metadata import version
 
@@ -117,7 +117,7 @@ def test_every_extra_is_declared_and_asks_for_its_packages() -> None:
 
 
 def test_an_installed_package_tells_its_extras_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_PROJECT", tmp_path / "absent.toml")
+    monkeypatch.setattr(extras, "PROJECT", tmp_path / "absent.toml")
     stated = ["numpy>=2.1", 'optuna>=5; extra == "search"', "x (>=1) ; python_version > '3' and extra == 'search'"]
     monkeypatch.setattr(extras, "requires", lambda name: stated)
     assert extras.requirements("search") == ("optuna>=5", "x (>=1)")

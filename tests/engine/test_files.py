@@ -136,7 +136,7 @@ def test_a_reader_that_pauses_can_be_left(tmp_path: Path, monkeypatch: pytest.Mo
         files.write(pipe, b"x" * 1_000_000)
     os.close(reading)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    monkeypatch.setattr(files, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.0)
     with pytest.raises(PlainError, match="could not be written: its reader does not read on"):
         files.write(pipe, b"x" * 1_000_000)
     os.close(reading)

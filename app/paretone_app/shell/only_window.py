@@ -49,8 +49,6 @@ def _file() -> Path:
 
 
 LOCK = "window.lock"
-_PATIENCE_SECONDS = 15.0
-"""How long to try to reach a first window that may be starting or closing."""
 _ANSWER_MILLISECONDS = 5000
 _LONGEST = 65_536
 _YES, _NO = b"yes\n", b"no\n"
@@ -77,7 +75,7 @@ class Calls(QObject):
         :class:`OSError` if the folder is not writable."""
         folder.mkdir(parents=True, exist_ok=True)
         self._locks.enter_context(held(folder / LOCK))
-        server, name = QLocalServer(self), _name(folder)
+        server, name = QLocalServer(self), socket_name(folder)
         server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         QLocalServer.removeServer(name)  # Left by a killed process: the lock's holder has no rival.
         server.newConnection.connect(lambda: self._listen(server))
@@ -113,12 +111,12 @@ class Calls(QObject):
 
 
 @contextlib.contextmanager
-def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
+def first_on(folder: Path, path: str, patience: float = 15.0) -> Iterator[Calls | None]:
     """Be the first window on ``folder``; yields ``None`` if the folder is not writable, which leaves it undecided.
     If another window is first, have it come to the front and open ``path``, if any: raises :class:`OpenAlready`
-    then, and :class:`PlainError` if it does not answer."""
+    then, and :class:`PlainError` if it does not answer for ``patience`` seconds: it may be starting or closing."""
     folder, calls = folder.absolute(), Calls()
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + patience
     while True:
         try:
             calls.take(folder)
@@ -148,7 +146,7 @@ def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
 
 def _called(folder: Path, path: str) -> bool:
     socket = QLocalSocket()
-    socket.connectToServer(_name(folder))
+    socket.connectToServer(socket_name(folder))
     if not socket.waitForConnected(_ANSWER_MILLISECONDS):
         return False
     asked = {"path": str(Path(path).absolute()) if path else "", "token": os.environ.get("XDG_ACTIVATION_TOKEN", "")}
@@ -160,7 +158,7 @@ def _called(folder: Path, path: str) -> bool:
     return answer == _YES
 
 
-def _name(folder: Path) -> str:
+def socket_name(folder: Path) -> str:
     """Socket name for a folder; outside Windows a file that only this user can reach."""
     name = f"paretone-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
     private = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.RuntimeLocation)

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     setting: Setting
     judged: bool = True
     headline: bool = False
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows: list[dict[str, object]] = []
-    found_ways = _ways(bundled.setting(arguments), model.info)
+    found_ways = possible_ways(bundled.setting(arguments), model.info)
     ways = {name: way.setting for name, way in found_ways.items()}
     memory = []
     if arguments.generations:  # First, because remains of a full-size network would hide growth.
@@ -106,16 +106,17 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report.of(NAME, max((gains[name] for name in precise), key=lambda one: one.median), DEFINITION, rows)
 
 
-def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
+def possible_ways(plain: Setting, info: ModelInfo) -> dict[str, Way]:
+    """Ways that are compared on a model, by title; ``plain``: a setting without techniques."""
     half = max(int(plain.options["steps"]) // 2, 1)
-    found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
+    found = {OFFICIAL: Way(plain, judged=False), EXACT: Way(plain, headline=True)}
 
     def add(title: str, below: str, *added: UsedTechnique, judged: bool = True, headline: bool = False) -> None:
         setting = found[below].setting
         for one in added:
             setting = setting.with_technique(one)
         if problem(info, setting) is None:
-            found[title] = _Way(setting, judged, headline)
+            found[title] = Way(setting, judged, headline)
 
     for precision in info.precisions:
         if precision != "float32":

@@ -240,7 +240,7 @@ def run(arguments: argparse.Namespace) -> Report:
     budget = Budget(arguments.minutes, arguments.rounds)
     texts, speakers = qualities.heard(arguments, [arguments.text])
     model = bundled.loaded_flow(arguments)
-    climbs = [climb(one, model, arguments) for one in _chosen(model, arguments.ladder)]
+    climbs = [climb(one, model, arguments) for one in climbable(model, arguments.ladder)]
     panel = Panel(texts, speakers)
     rows: list[dict[str, object]] = []
     found: list[tuple[Interval, Margins]] = []
@@ -257,7 +257,7 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report.of(NAME, best, definition, rows, verdict)
 
 
-def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
+def climbable(model: FlowSpeech, name: str) -> Sequence[Ladder]:
     """The ladder ``name``, or those that ``model`` can climb. Raises :class:`PlainError` if there is none."""
     if name not in (BEST, EVERY):
         return [one for one in LADDERS if one.name == name]

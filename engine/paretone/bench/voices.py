@@ -10,6 +10,7 @@ model follows its prompts.
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -103,14 +104,14 @@ def run(arguments: argparse.Namespace) -> Report:
         raise SettingError("There must be two sentences or more, of which there are differences.")
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
     sides += [typed_side(text, arguments.model) for text in arguments.way]
-    panel = Panel(texts, _speakers(arguments), Path(arguments.keep) if arguments.keep else None)
+    panel = Panel(texts, speakers(arguments), Path(arguments.keep) if arguments.keep else None)
     model = bundled.loaded(arguments)
     floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
-    rows, headline = [_row(FLOOR, floor, floor, panel)], None
+    rows, headline = [row(FLOOR, floor, floor, panel.speakers)], None
     for side in sides:
         bundled.say(f"{side.title}: {len(texts)} sentences, {arguments.seeds} takes of each …")
         takes = dict(_spoken(side, model, panel, arguments.seeds))
-        rows.append(_row(side.title, takes, floor, panel))
+        rows.append(row(side.title, takes, floor, panel.speakers))
         headline = headline or _apart(takes, floor)
     assert headline is not None  # The default is always included.
     return Report.of(NAME, Interval(*headline.ends), DEFINITION, rows)
@@ -120,7 +121,7 @@ def sentences() -> tuple[str, ...]:
     return tuple(chain.from_iterable(zip(harvard_sentences(), unseen_sentences(), strict=True)))
 
 
-def _speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
+def speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
     """Raises :class:`SettingError` for an unknown voice."""
     if arguments.voice is None:
         return voices(arguments.model, arguments.folder)
@@ -177,9 +178,10 @@ def _spoken(side: Side, model: SpeechModel, panel: Panel, seeds: int) -> Iterato
         bundled.say(f"sentence {at + 1} of {len(panel.texts)}")
 
 
-def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, object]:
-    errors = _words(takes, len(panel.texts))
-    row: dict[str, object] = {
+def row(title: str, takes: Takes, floor: Takes, speakers: Sequence[Voice]) -> dict[str, object]:
+    """Figures of the ``takes`` of one way of speaking, in the voices of ``speakers`` in turn; ``floor``: the copies."""
+    errors = _words(takes)
+    found: dict[str, object] = {
         "speech": title,
         "takes": len(takes),
         "word errors": errors.value,
@@ -188,28 +190,27 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
         "naturalness": _mean(takes, "naturalness"),
     }
     if takes is not floor:
-        row["to the copy"] = _apart(takes, floor).value
+        found["to the copy"] = _apart(takes, floor).value
         apart = _differences(takes, floor)
-        row["standard error"] = float(apart.std(ddof=1) / len(apart) ** 0.5)
-    row |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
-    row |= {"other voices": _mean(takes, "others")}
+        found["standard error"] = float(apart.std(ddof=1) / len(apart) ** 0.5)
+    found |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
+    found |= {"other voices": _mean(takes, "others")}
     if takes is not floor:
-        row["diversity"] = _diversity(takes)
-        row["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
-    for number, speaker in enumerate(panel.speakers):
-        own = {key: one for key, one in takes.items() if key[0] % len(panel.speakers) == number}
-        row[speaker.id] = _mean(own, "naturalness")
-        row[f"{speaker.id}, Hz"] = _mean(own, "pitch")
-        row[f"{speaker.id}, formants"] = _mean(own, "formants")
-    return row
+        found["diversity"] = _diversity(takes)
+        found["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
+    for number, speaker in enumerate(speakers):
+        own = {key: one for key, one in takes.items() if key[0] % len(speakers) == number}
+        found[speaker.id] = _mean(own, "naturalness")
+        found[f"{speaker.id}, Hz"] = _mean(own, "pitch")
+        found[f"{speaker.id}, formants"] = _mean(own, "formants")
+    return found
 
 
-def _words(takes: Takes, count: int) -> Estimate:
-    by_sentence = [[one for (at, _), one in takes.items() if at == sentence] for sentence in range(count)]
-    return estimate(
-        "word_error_rate",
-        [complex(sum(one.edits for one in some), sum(one.words for one in some)) for some in by_sentence],
-    )
+def _words(takes: Takes) -> Estimate:
+    by_sentence: dict[int, complex] = defaultdict(complex)
+    for (sentence, _), one in takes.items():
+        by_sentence[sentence] += complex(one.edits, one.words)
+    return estimate("word_error_rate", list(by_sentence.values()))
 
 
 def _mean(takes: Takes, name: str) -> float | None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -226,14 +226,20 @@ Segment = tuple[str, int, int]
 
 
 def _decoded(raw: bytes, spelled: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
-    """Segments of 16-bit samples at :data:`RATE`, and those in search of words said again; empty without any."""
-    found = _walked(raw, spelled, PHONE)
+    """Segments of 16-bit samples at :data:`RATE`; see :func:`said_again`."""
+    return said_again(partial(_walked, raw, spelled), spelled)
+
+
+def said_again(walk: Callable[[float], list[Segment]], spelled: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
+    """Segments, and those in search of words said again; empty without any. ``walk`` aligns the words ``spelled`` in
+    phones, given the probability of other phones."""
+    found = walk(PHONE)
     sounds = [name.isdecimal() for name, _, _ in found if name]
     if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
         return found, []
     # Slurred words fit other phones better than their own. A second alignment, in which other phones are less likely,
     # shows whether words are said again.
-    again = _walked(raw, spelled, DEARER)
+    again = walk(DEARER)
     latest, run, longest = -1, 0, 0
     for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
         run = run + len(spelled[place].split()) if 0 <= place <= latest else 0

@@ -58,7 +58,7 @@ def companions(source: Path) -> dict[str, Content]:
 
 
 # --- Safetensors ------------------------------------------------------------------------------------------------------
-_KINDS = {
+DTYPES = {
     torch.float64: "F64",
     torch.float32: "F32",
     torch.float16: "F16",
@@ -95,7 +95,7 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes
     start = 0
     for name, value in tensors.items():
         offsets = [start, start + value.nbytes]
-        described[name] = {"dtype": _KINDS[value.dtype], "shape": list(value.shape), "data_offsets": offsets}
+        described[name] = {"dtype": DTYPES[value.dtype], "shape": list(value.shape), "data_offsets": offsets}
         start = offsets[1]
     text = json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
     text = text.ljust(-(-len(text) // _ALIGNMENT) * _ALIGNMENT)

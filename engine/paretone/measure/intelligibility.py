@@ -38,7 +38,7 @@ LEVEL = 0.08
 NOISE = 1e-4
 LONGEST_SECONDS = 60.0
 """Longer recordings are split at quiet moments, so that judging an hour can be cancelled."""
-_CUT_SECONDS = 10.0
+CUT_SECONDS = 10.0
 """A piece ends at the quietest moment of its last seconds."""
 _QUIET_SECONDS = 0.05
 DISCOUNT = 0.5
@@ -123,7 +123,7 @@ class Judge:
 
 def pieces(samples: np.ndarray) -> list[np.ndarray]:
     """``samples`` (n,) at 16 kHz in pieces of at most :data:`LONGEST_SECONDS`, cut at quiet moments."""
-    longest, last, moment = (round(one * JUDGE_RATE) for one in (LONGEST_SECONDS, _CUT_SECONDS, _QUIET_SECONDS))
+    longest, last, moment = (round(one * JUDGE_RATE) for one in (LONGEST_SECONDS, CUT_SECONDS, _QUIET_SECONDS))
     found = []
     while len(samples) > longest:
         end = samples[longest - last : longest // moment * moment]

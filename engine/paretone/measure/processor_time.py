@@ -29,7 +29,7 @@ def clock_name(device: str = "cpu") -> str:
     return names.get(device_kind(device), "CPU seconds of the process")
 
 
-_STAT = Path("/proc/stat")
+STAT = Path("/proc/stat")
 _IDLE = frozenset({3, 4})
 """Fields of a core's line that are not work: idle and waiting for a disk."""
 _TICKS_A_SECOND = 100
@@ -74,7 +74,7 @@ def processor_time() -> ProcessorTime:
 def _linux_seconds(cores: set[int]) -> float | None:
     names = {f"cpu{number}" for number in cores}
     try:
-        lines = [line.split() for line in _STAT.read_text(encoding="ascii").splitlines()]
+        lines = [line.split() for line in STAT.read_text(encoding="ascii").splitlines()]
         ticks = [[int(value) for value in line[1 : 1 + _COUNTED]] for line in lines if line and line[0] in names]
     except (OSError, ValueError):
         return None

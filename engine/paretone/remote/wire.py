@@ -132,7 +132,7 @@ def declared() -> dict[str, type]:
         if dataclasses.is_dataclass(kind):
             left += [one for one in _frozen_in(kind.__module__) if issubclass(one, kind)]
             with suppress(WireError):
-                left += [one for hint in _hints(kind).values() for one in _classes(hint)]
+                left += [one for hint in field_types(kind).values() for one in _classes(hint)]
     return found
 
 
@@ -157,11 +157,14 @@ def _classes(hint: Any) -> Iterator[type]:
     if dataclasses.is_dataclass(hint) or issubclass(hint, Enum):
         yield hint
     elif getattr(hint, "_is_protocol", False):
-        yield from (one for one in _frozen_in(hint.__module__) if _fits_protocol(one, hint))
+        yield from (one for one in _frozen_in(hint.__module__) if fits_class(one, hint))
 
 
-def _fits_protocol(kind: type, protocol: type) -> bool:
-    return all(hasattr(kind, name) for name in vars(protocol) if not name.startswith("_"))
+def fits_class(kind: type, hint: type) -> bool:
+    """Whether ``kind`` is a ``hint``, a class or a protocol."""
+    if getattr(hint, "_is_protocol", False):
+        return all(hasattr(kind, name) for name in vars(hint) if not name.startswith("_"))
+    return issubclass(kind, hint)
 
 
 def _name(kind: type) -> str:
@@ -169,8 +172,8 @@ def _name(kind: type) -> str:
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
-    """Annotations of the fields of ``kind`` that travel."""
+def field_types(kind: Any) -> dict[str, Any]:
+    """Annotations of the fields of ``kind`` that travel, by name. Raises :class:`WireError`."""
     try:
         hints = typing.get_type_hints(kind, localns=_DEFERRED)
     except NameError as error:
@@ -341,7 +344,7 @@ def _read(value: Any) -> Any:
         if set(value) != {_TYPE, "name"} or (member := str(value["name"])) not in kind.__members__:
             raise WireError(f"{kind.__name__} must be one of {', '.join(kind.__members__)}, not {_shown(value)}.")
         return kind[member]
-    hints = _hints(kind)
+    hints = field_types(kind)
     if unknown := [field for field in value if field not in hints and field != _TYPE]:
         raise WireError(f"{kind.__name__} has no field {_shown(unknown[0])} here; update Paretone on both machines.")
     given = {field: _read(one) for field, one in value.items() if field != _TYPE}
@@ -371,9 +374,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (Mapping, dict):
         name, kind = arguments
         return isinstance(value, Mapping) and all(_fits(key, name) and _fits(one, kind) for key, one in value.items())
-    if getattr(hint, "_is_protocol", False):
-        return _fits_protocol(type(value), hint)
-    return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
+    return hint is Any or not isinstance(hint, type) or fits_class(type(value), hint)
 
 
 def _values(value: dict[str, Any]) -> Values:

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
+from paretone import __version__
 from paretone.paths import CHECKOUT
 from paretone.remote import ssh
 from paretone_app.engines.dialogs import HostDialog, InstallDialog
@@ -43,12 +44,10 @@ def test_from_add_host_to_the_first_sentence(
     # What is installed runs this checkout: the real wheel takes minutes to make (tests/engine/remote/test_ssh.py).
     path = [str(CHECKOUT), *sys.path]
     run = f"import sys; sys.modules['PySide6'] = None; sys.path[:0] = {path!r}; from paretone.cli import main; main()"
-    wheel = small_wheel(tmp_path, "0.2", run)
-
-    async def made(folder: Path) -> Path:
-        return wheel
-
-    monkeypatch.setattr(ssh, "_made_wheel", made)
+    small_wheel(tmp_path, __version__, run)
+    monkeypatch.setattr(ssh, "CHECKOUT", tmp_path)  # There is none: pip fetches the package.
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     window = ready(make_window(parts=f"{SMALL} engines"), qtbot)
     notices, machine = window.notices, window.state.machine
 

@@ -33,7 +33,7 @@ def test_a_library_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_library_that_another_program_locks(
     make_window: MakeWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.05)
     window = ready(make_window(parts=SMALL), qtbot)
     window.state.synthesis.take_added.emit(take(1))
     other = sqlite3.connect(tmp_path / "data" / "takes" / DATABASE, isolation_level=None)

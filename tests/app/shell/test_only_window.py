@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from PySide6.QtNetwork import QLocalSocket
 from pytestqt.qtbot import QtBot
 
 from paretone.database import LockedError, held
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone_app.__main__ import _answer, _open
+from paretone_app.__main__ import answer_calls, open_path
 from paretone_app.features.setup.presenter import SetupPresenter
-from paretone_app.shell import only_window
-from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
+from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on, socket_name
 from tests.app.conftest import SMALL, MakeWindow, close, ready
 from tests.app.features.dropping.test_dropping import made
 from tests.app.features.export.test_export import exported
@@ -83,6 +82,14 @@ def ended(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+def connected(folder: Path) -> QLocalSocket:
+    """A socket to the first window on ``folder``."""
+    socket = QLocalSocket()
+    socket.connectToServer(socket_name(folder))
+    assert socket.waitForConnected(5000)
+    return socket
+
+
 def test_a_second_one_hands_on_its_file_and_ends(tmp_path: Path, qapp) -> None:
     (tmp_path / "mine").mkdir()
     with started([sys.executable, "-c", FIRST, str(tmp_path / "data")]) as first:
@@ -104,17 +111,16 @@ def test_what_a_killed_one_leaves_is_in_nobodys_way(tmp_path: Path, qapp) -> Non
         line(first.stdout, "first")
         first.send_signal(signal.SIGKILL)
         first.wait()
-        name = Path(only_window._name(tmp_path))
+        name = Path(socket_name(tmp_path))
         assert (tmp_path / LOCK).exists() and (sys.platform == "win32" or name.exists())
         with first_on(tmp_path, "") as calls:
-            assert calls is not None and len(calls._servers) == 1
+            assert calls is not None and connected(tmp_path).isValid()
         with first_on(tmp_path, "") as calls:
             assert calls is not None, "nor is what one that ended by itself leaves"
 
 
-def test_one_that_does_not_answer_is_said(tmp_path: Path, qapp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(only_window, "_PATIENCE_SECONDS", 0.5)
-    with held(tmp_path / LOCK), pytest.raises(PlainError, match="does not answer") as told, first_on(tmp_path, ""):
+def test_one_that_does_not_answer_is_said(tmp_path: Path, qapp) -> None:
+    with held(tmp_path / LOCK), pytest.raises(PlainError, match="does not answer") as told, first_on(tmp_path, "", 0.5):
         pass
     assert told.value.exit_code == 1 and str(tmp_path) in str(told.value)
 
@@ -135,17 +141,13 @@ def test_one_that_is_closing_is_waited_for(tmp_path: Path, qapp) -> None:
 def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) -> None:
     asked: list[str] = []
     with first_on(tmp_path, "") as calls:
-        assert isinstance(calls._servers[0], QLocalServer)
         calls.answer = lambda profile: asked.append(profile) is None
         for rubbish in (b"\n", b"[]\n", b'{"path": 1}\n', b"\xff\xfe\n", b"x" * 70_000):
-            socket = QLocalSocket()
-            socket.connectToServer(only_window._name(tmp_path))
-            assert socket.waitForConnected(5000)
+            socket = connected(tmp_path)
             socket.write(rubbish)
             qtbot.waitUntil(lambda socket=socket: socket.state() is QLocalSocket.LocalSocketState.UnconnectedState)
         assert asked == []
-        socket = QLocalSocket()
-        socket.connectToServer(only_window._name(tmp_path))
+        socket = connected(tmp_path)
         socket.write(b'{"path": "a", "token": ""}\n')
         qtbot.waitUntil(lambda: asked == ["a"])
 
@@ -157,12 +159,12 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     window, calls = make_window(parts=f"{SMALL} strategy export profiles dropping"), Calls()
     recording = Path(shutil.copyfile(catalogue.voice(FIRST_VOICE).audio, tmp_path / "me.wav"))
-    _open(window, str(recording))
+    open_path(window, str(recording))
     ready(window, qtbot)
     choice = window.features.find(SetupPresenter).setup.voice_choice
     assert choice.recording.text() == str(recording) and choice.name.text() == "me"
     qtbot.waitUntil(choice.checking.isHidden)
-    _answer(window, calls)
+    answer_calls(window, calls)
     profile = tmp_path / "mine.json"
     exported(window, profile)
     window.showMinimized()
@@ -178,7 +180,6 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
     # Where takes are kept in another folder from now on, that is its own, too.
     (tmp_path / "new").mkdir()
     window.features["takes"].move_data(tmp_path / "new")
-    monkeypatch.setattr(only_window, "_PATIENCE_SECONDS", 0.0)
     with pytest.raises(LockedError):
         Calls().take(tmp_path / "new")
     close(window, qtbot)

@@ -103,10 +103,10 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     model = load_model("omni-mini", folder=str(root), device="cpu")
     plain = Setting("omni-mini", entry("omni-mini").options_with(steps=8))
     processor = replace(model.info, precisions=("float32", "bfloat16"), lacking=(("recording", "No."),))
-    ways = omnivoice._ways(plain, processor)
+    ways = omnivoice.possible_ways(plain, processor)
     assert not any("CUDA graphs" in name or "compile" in name for name in ways)
     on_card = replace(model.info, precisions=("float32", "bfloat16", "bfloat16_all"), lacking=())
-    card = omnivoice._ways(plain, on_card)
+    card = omnivoice.possible_ways(plain, on_card)
     assert {"+ all exact savings, CUDA graphs", "+ bfloat16_all, CUDA graphs", "exact, torch.compile"} < card.keys()
     for name, way in card.items():
         assert problem(on_card, way.setting) is None, name
@@ -114,7 +114,7 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     assert [name for name, way in card.items() if not way.judged] == [masked.OFFICIAL, "exact, sentence by sentence"]
     reused = "exact, all layers at every second"
     assert reused not in card, "two layers leave none to reuse"
-    assert reused in omnivoice._ways(plain, replace(model.info, layers=8))
+    assert reused in omnivoice.possible_ways(plain, replace(model.info, layers=8))
     together = card["+ bfloat16_all, with all of these together"]
     used = {one.technique for one in together.setting.techniques}
     assert used == {"precision", "fewer_steps", "guidance_stride", "frozen_prefix"}

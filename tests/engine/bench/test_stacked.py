@@ -127,7 +127,7 @@ def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
 
 def test_ladders_are_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
     def chosen(name: str) -> list[str]:
-        return [one.name for one in stacked._chosen(model, name)]
+        return [one.name for one in stacked.climbable(model, name)]
 
     assert chosen(stacked.EVERY) == chosen(options().ladder) == [PRUNED]
     with_intervals(model, tmp_path / "own")
@@ -141,4 +141,4 @@ def test_without_weights_it_says_what_to_do() -> None:
     with pytest.raises(PlainError, match=r"no CFG-free weights; train some \(paretone train cfg-free\)"):
         climbed(bare, PRUNED)
     with pytest.raises(PlainError, match=r"no Average velocity weights; .* no CFG-free weights; train some"):
-        stacked._chosen(bare, stacked.EVERY)
+        stacked.climbable(bare, stacked.EVERY)

@@ -23,6 +23,7 @@ from tests.workload import only_in_full
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
 MODEL, WAY = "megatts3-mini", "steps=2,intelligibility=1,similarity=1"
+SPEAKERS = tuple(catalogue.voice(one) for one in ("anna", "bella"))
 
 
 def take(naturalness: float, edits: float = 0) -> Heard:
@@ -63,21 +64,21 @@ def test_models_are_heard_beside_a_copy(tmp_path: Path, monkeypatch: pytest.Monk
 def test_naturalness_is_compared_sentence_by_sentence() -> None:
     floor = {(at, 0): take(4.0 - at) for at in range(3)}
     worse = {(at, seed): take(3.5 - at + 0.1 * seed) for at in range(3) for seed in range(2)}
-    apart = voices._apart(worse, floor)
-    assert apart.value == pytest.approx(-0.45)
-    assert (apart.low, apart.high) == pytest.approx((-0.45, -0.45))
-    assert voices._differences(worse, floor).std(ddof=1) == pytest.approx(0)
-    assert voices._diversity(worse) > 0
-    assert voices._diversity(floor) is None
+    row = voices.row("worse", worse, floor, SPEAKERS)
+    assert row["to the copy"] == pytest.approx(-0.45) and row["standard error"] == pytest.approx(0)
+    assert row["diversity"] > 0
+    assert voices.row("one take each", dict(floor), floor, SPEAKERS)["diversity"] is None
+    assert not {"to the copy", "diversity"} & voices.row(FLOOR, floor, floor, SPEAKERS).keys()
 
 
 def test_words_are_of_all_takes_and_likeness_to_others_needs_others() -> None:
     takes = {(0, 0): take(4, edits=1), (0, 1): take(4), (1, 0): take(4, edits=3), (1, 1): take(4)}
-    assert voices._words(takes, 2).value == pytest.approx(4 / 20)
-    alone = replace(take(4.0), alike={})
-    assert voices._mean({(0, 0): alone}, "others") is None
-    assert voices._mean({(0, 0): alone, (1, 0): take(3.0)}, "others") == pytest.approx(0.7)
-    assert voices._mean({}, "naturalness") is None, "of a voice that did not speak"
+    assert voices.row("all", takes, takes, SPEAKERS)["word errors"] == pytest.approx(4 / 20)
+    alone = {(0, 0): replace(take(4.0), alike={})}
+    row = voices.row("alone", alone, alone, SPEAKERS)
+    assert row["other voices"] is None and row["anna"] == 4
+    assert row["bella"] is None, "of a voice that did not speak"
+    assert voices.row("two", two := alone | {(1, 0): take(3.0)}, two, SPEAKERS)["other voices"] == pytest.approx(0.7)
 
 
 def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, console: Console) -> None:
@@ -87,7 +88,7 @@ def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, console: Console) 
     assert "There is no text" in console.refusal("bench", "voices", "--text-file", str(tmp_path / "none.txt"))
     assert "nobody" in console.refusal("bench", "voices", "--voice", "nobody")
     assert "--sentences: must be a whole number from 2" in console.refusal("bench", "voices", "--sentences", "1")
-    found = voices._speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))
+    found = voices.speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))
     assert [one.id for one in found] == ["bella", "anna"]
 
 

@@ -109,17 +109,12 @@ def test_other_phones_count_together_around_a_short_word(
     ],
     ids=["said again", "words too short", "sounds too few"],
 )
-def test_unclear_sounds_are_words_said_again_if_dearer_sounds_say_so(
-    first: str, dearer: str, again: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def walked(raw: bytes, spelled: object, price: float) -> list[tuple[str, int, int]]:
+def test_unclear_sounds_are_words_said_again_if_dearer_sounds_say_so(first: str, dearer: str, again: bool) -> None:
+    def walk(price: float) -> list[words.Segment]:
         return [(name, 0, 0) for name in (first if price == words.PHONE else dearer).split()]
 
-    monkeypatch.setattr(words, "_walked", walked)
-    said = [
-        " ".join(name for name, _, _ in one) for one in words._decoded(b"", ["S AY D", "AH V", "DH AH", "S K W EH R"])
-    ]
-    assert said == [first, dearer if again else ""]
+    said = words.said_again(walk, ["S AY D", "AH V", "DH AH", "S K W EH R"])
+    assert [" ".join(name for name, _, _ in one) for one in said] == [first, dearer if again else ""]
 
 
 def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean: list[bench.Clean]) -> None:

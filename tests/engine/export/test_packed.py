@@ -11,7 +11,7 @@ from safetensors.torch import load, load_file, save_file
 
 from paretone.export.copied import paretone_profile
 from paretone.export.delivery import deliver
-from paretone.export.exported_weights import _KINDS, safetensors_file
+from paretone.export.exported_weights import DTYPES, safetensors_file
 from paretone.export.language import source_of, student_contents
 from paretone.export.programs import f5_tts
 from paretone.export.targets import export
@@ -97,7 +97,7 @@ def test_students_and_their_tokenizer_are_exported_whole(tmp_path: Path, monkeyp
 
 
 def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:
-    tensors = {str(kind): torch.arange(6).reshape(2, 3).to(kind) for kind in _KINDS}
+    tensors = {str(kind): torch.arange(6).reshape(2, 3).to(kind) for kind in DTYPES}
     tensors |= {"turned": torch.randn(3, 5).T, "number": torch.tensor(3), "none": torch.zeros(0, 2), "é": torch.ones(1)}
     made = safetensors_file(tensors, {"b": "2", "a": "1"})
     deliver(tmp_path, {"w.safetensors": made}, lambda done, total: None)

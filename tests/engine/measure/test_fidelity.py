@@ -6,9 +6,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from paretone import models
 from paretone.audio.spectrogram import log_mel
 from paretone.commands import compare
-from paretone.commands.speak import OF_ITS_OWN, figures
+from paretone.commands.speak import OF_ITS_OWN
 from paretone.errors import SettingError
 from paretone.measure.fidelity import (
     best_path,
@@ -19,15 +20,15 @@ from paretone.measure.fidelity import (
     with_baseline_metrics,
 )
 from paretone.measure.metrics import METRICS
+from paretone.models import catalogue
 from paretone.session.commands import LoadModel, Synthesise
 from paretone.session.events import TakeReady
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics, Take, Trace
-from paretone.speaking import synthesise
 from tests.engine import small_speech
+from tests.engine.command_line import Console
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
-from tests.engine.small_speech import VOICE, setting
 
 
 def test_a_constant_factor_is_its_logarithm() -> None:
@@ -123,7 +124,7 @@ def test_the_same_words_said_slower_are_near_and_others_are_not():
 
 
 TEXT = "One sentence."
-PLAIN = setting(4)
+PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=4))
 FAST = PLAIN.with_technique(UsedTechnique("steps"))
 
 
@@ -151,23 +152,22 @@ def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> N
         with_baseline_metrics(baseline, sounding(1, seconds=1.5))
 
 
-def test_the_application_and_paretone_compare_say_the_same() -> None:
+def test_the_application_and_paretone_compare_say_the_same(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder()
-    with running(recorder, small_speech.load, LoadModel(1, "small")) as engine:
+    with running(recorder, small_speech.load, LoadModel(1, "f5-mini")) as engine:
         for job, chosen in ((2, PLAIN), (3, FAST)):
-            recorder.finish(engine, Synthesise(job, TEXT, VOICE, chosen))
+            recorder.finish(engine, Synthesise(job, TEXT, catalogue.voice(), chosen))
     takes = [recorder.wait_for_kind(TakeReady, job).take for job in (2, 3)]
-    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
-    spoken = [synthesise(model, TEXT, VOICE, one) for one in (PLAIN, FAST)]
-    for take, synthesis in zip(takes, spoken, strict=True):
-        row = figures(synthesis)
+    model = small_speech.load("f5-mini", "", "", "cpu", lambda text: None, lambda: None)
+    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
+    said = console.data("compare", "steps=4", "steps=4,technique=steps", "--text", TEXT, "--repeats", 1, "--json")
+    for take, row in zip(takes, (said["a"], said["b"]), strict=True):
         assert {name: row[name] for name in OF_ITS_OWN} == {name: asdict(take.metrics)[name] for name in OF_ITS_OWN}
         assert row["ops_ratio"] == take.measurements.ops_ratio
         assert row["audio_seconds"] == take.measurements.audio_seconds
-    distance, metrics, why_not = compare._distance(*spoken)
     compared = with_baseline_metrics(*takes)
-    assert (compared.log_mel_distance, why_not) == (distance, "")
-    own, told = ({name: getattr(one, name) for name in compare.DIFFERENCES} for one in (compared.metrics, metrics))
-    assert own == told and compared.metrics != Metrics()
+    assert compared.log_mel_distance == said["log_mel_distance"] > 0
+    own = {name: getattr(compared.metrics, name) for name in compare.DIFFERENCES}
+    assert own == {name: said[name] for name in own} and compared.metrics != Metrics()
     shown = {one.name for one in METRICS if one.relative and one.of is not None}
     assert shown == {"log_mel_distance", *compare.DIFFERENCES}, "no figure is said by one of them only"

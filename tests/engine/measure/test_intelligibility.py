@@ -77,7 +77,7 @@ def test_long_recordings_are_heard_in_pieces_between_which_judging_can_be_cancel
     assert np.array_equal(np.concatenate(found), noise) and quiet.start < len(found[0]) < quiet.stop
     assert len(pieces(noise[: 60 * JUDGE_RATE])) == 1, "as it is"
     monkeypatch.setattr(intelligibility, "LONGEST_SECONDS", 0.5)
-    monkeypatch.setattr(intelligibility, "_CUT_SECONDS", 0.2)
+    monkeypatch.setattr(intelligibility, "CUT_SECONDS", 0.2)
     with pytest.raises(Cancelled):
         judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE, Follower(cancel_at=2).check)
 

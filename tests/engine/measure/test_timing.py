@@ -106,7 +106,7 @@ def test_what_another_process_computes_is_others() -> None:
 @on_linux
 def test_busy_time_of_the_cores_that_may_be_used_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stat").write_text(STAT, encoding="ascii")
-    monkeypatch.setattr(module, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(module, "STAT", tmp_path / "stat")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     known = processor_time()
     assert known.all == pytest.approx(3.56), "neither idle, nor waiting for a disk, nor guests twice, nor core 7"
@@ -119,7 +119,7 @@ def test_what_a_system_does_not_say_is_unknown(content: str, tmp_path: Path, mon
     (tmp_path / "stat").write_text(content, encoding="ascii")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     for path in ("stat", "missing"):
-        monkeypatch.setattr(module, "_STAT", tmp_path / path)
+        monkeypatch.setattr(module, "STAT", tmp_path / path)
         assert processor_time().all is None
     assert processor_time().since(ProcessorTime(0.0, 1.0, 2))[1] is None
     assert load_line(Measurements(1.0, 1.0)) == "The load of other processes is unknown on this system."

@@ -82,6 +82,12 @@ class Sshd:
         for one in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
             os.kill(int(one), signal.SIGKILL)
 
+    def sleep(self) -> None:
+        """As on a laptop: the ssh here that forwards a port answers nothing, nor a signal."""
+        children = " ".join(one.read_text() for one in Path("/proc/self/task").glob("*/children")).split()
+        (forwarder,) = (one for one in children if b"\0-N\0" in Path(f"/proc/{one}/cmdline").read_bytes())
+        os.kill(int(forwarder), signal.SIGSTOP)
+
     def close(self) -> None:
         self.process.terminate()
         self.process.wait()
@@ -113,8 +119,8 @@ def opened(host: SshHost) -> LinkError:
 
 def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: Sshd, tmp_path: Path) -> None:
     recorder, lines = Recorder(), []
-    link = SshLink(sshd.host(f"echo waiting in a queue; {sshd.serve}"))
-    engine = RemoteEngine(recorder.post, link, tmp_path, lines.append, pauses=(0.1, 0.3), stall=5.0)
+    host = sshd.host(f"echo waiting in a queue; {sshd.serve}")
+    engine = RemoteEngine(recorder.post, SshLink(host), tmp_path, lines.append, pauses=(0.1, 0.3), stall=5.0)
     engine.start()
     assert recorder.wait_for_kind(events.EngineReady).device
     assert any("waiting in a queue" in one.sentence for one in lines)
@@ -122,10 +128,7 @@ def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: S
     (state,) = sshd.home.rglob("engine.json")
     first = state.read_text()
 
-    def sleep() -> None:  # As on a laptop: ssh answers nothing, nor a signal.
-        os.kill(link._forwarder.pid, signal.SIGSTOP)
-
-    for number, cut in enumerate((sshd.cut, sshd.cut, sleep), start=1):
+    for number, cut in enumerate((sshd.cut, sshd.cut, sshd.sleep), start=1):
         cut()
         for _ in range(600):
             if sum("broke" in one.sentence for one in lines) >= number and lines[-1].connected:

@@ -84,14 +84,13 @@ def made(hint: Any, draw: random.Random, depth: int = 0) -> Any:
         return {made(arguments[0], draw, depth): made(arguments[1], draw, depth) for _ in range(2)}
     if arguments:
         return made(draw.choice(arguments), draw, depth)
-    is_fitting = wire._fits_protocol if getattr(hint, "_is_protocol", False) else issubclass
-    fitting = [one for one in wire.declared().values() if hint is object or is_fitting(one, hint)]
+    fitting = [one for one in wire.declared().values() if hint is object or wire.fits_class(one, hint)]
     kind = draw.choice(sorted(fitting, key=lambda one: one.__qualname__))
     if kind in CHECKED:
         return CHECKED[kind]
     if issubclass(kind, Enum):
         return draw.choice(list(kind))
-    return kind(**{name: made(one, draw, depth + 1) for name, one in wire._hints(kind).items()})
+    return kind(**{name: made(one, draw, depth + 1) for name, one in wire.field_types(kind).items()})
 
 
 def alike(left: Any, right: Any) -> bool:

@@ -103,7 +103,8 @@ def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Lib
     library.add(take(1, measurements=Measurements(seconds=1.0, streaming_difference=-21.5)))
     assert library.summaries()[0].measurements.streaming_difference == -21.5
     written = json.dumps({"seconds": 1.0, "audio_seconds": 2.0, "device": "cpu"})
-    library._connection.execute("UPDATE takes SET measurements = ?", (written,))
+    with closing(sqlite3.connect(library.folder / DATABASE)) as direct, direct:
+        direct.execute("UPDATE takes SET measurements = ?", (written,))
     (one,) = library.summaries()
     assert one.measurements == Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
     assert not one.measurements.busy and one.measurements.other_share is None
@@ -187,7 +188,7 @@ def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
 
 
 def test_a_library_that_another_program_writes_to(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.05)
     with Library(library.folder) as impatient:
         other = sqlite3.connect(library.folder / DATABASE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,11 @@ from paretone.errors import Cancelled, StudyError
 from paretone.observer import Observer
 from paretone.setting.library import Library
 from paretone.studies import store as module
-from paretone.studies import verifying
 from paretone.studies.execution import TaskRunner
 from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged, read_audio
+from paretone.studies.study import Equipment
 from paretone.studies.verifying import Check, verify
 from tests.app.damage import spoil_database
 from tests.engine.command_line import Console
@@ -282,12 +283,19 @@ def test_errors_are_counted_again_in_every_transcript(file: Path, judge: str) ->
     right = f'[["{judge}", {{"edits": 0.0, "words": 2.0}}, "{heard}"]]'
     in_the_file(file, "UPDATE takes SET verdicts = ? WHERE text = 'One sentence.'", right)
     in_the_file(file, "UPDATE takes SET verdicts = ? WHERE text != 'One sentence.'", right.replace("0.0", "2.0"))
-    with Store(file.with_suffix(".study")) as store:
-        (check,) = verifying._Verification(store, lambda _: pytest.fail("no model"), 1, Observer())._counted_again()
-        assert check.agrees and "The errors in " in check.detail, check.detail
-        in_the_file(file, "UPDATE takes SET verdicts = replace(verdicts, '2.0}', '1.0}')")
-        (check,) = verifying._Verification(store, lambda _: pytest.fail("no model"), 1, Observer())._counted_again()
-        assert check.agrees is False and f"the judge {judge} found words 1" in check.detail
+
+    def normaliser() -> Check:
+        def equip(asked: Equipment) -> TaskRunner:
+            return TaskRunner(replace(asked, judges=()), small.load)  # They may not be installed.
+
+        with Store(file.with_suffix(".study")) as store:
+            return next(one for one in verify(store, equip, 0, Observer()) if one.title == "Normaliser")
+
+    check = normaliser()
+    assert check.agrees and "The errors in " in check.detail, check.detail
+    in_the_file(file, "UPDATE takes SET verdicts = replace(verdicts, '2.0}', '1.0}')")
+    check = normaliser()
+    assert check.agrees is False and f"the judge {judge} found words 1" in check.detail
 
 
 def test_another_recording_is_found(file: Path, checked: Callable, console: Console) -> None:

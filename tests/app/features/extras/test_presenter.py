@@ -22,7 +22,7 @@ from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
 MISSING = replace(TRAIN, modules=("nowhere_to_be_found",))
-needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
+needs_pip = pytest.mark.skipif(not extras.installer(), reason="neither pip nor uv is installed")
 PARTS = f"{SMALL} training extras"
 
 
@@ -68,7 +68,7 @@ def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, mon
     window = borrowed_window
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
-    window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)
+    window.jobs.ended.emit(job, Outcome.FAILED, extras.NO_TRAINING)
     assert window.notices.banner.text == extras.NO_TRAINING
     assert [one.text().replace("&", "") for one in window.notices.banner.answers] == ["Install nowhere_to_be_found"]
     window.notices.banner.clear()
