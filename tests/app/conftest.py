@@ -252,9 +252,10 @@ def shared_window(
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
     working = [made.results, made.features["player"].deck.analyser.background]
-    working += [made.features["lab"]._background] if "lab" in made.panels else []
     for one in working:
         one.run(lambda: None, done.append)
+    if "lab" in made.panels:
+        made.panels["lab"].shown.emit()
     bot.waitUntil(lambda: len(done) == len(working))
     yield made
     close(made, bot)

@@ -25,6 +25,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.differences import label_of, technique_text
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.boxes import DoubleSpinBox
+from tests.app.acting import items
 from tests.app.conftest import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
@@ -150,17 +151,11 @@ def _texts(around: QWidget) -> Iterator[str]:
 
 def _painted(chart: Chart) -> Iterator[str]:
     """The words and numbers that ``chart`` paints."""
-    for item in chart.view.scene().items():
-        if not item.isVisible():
-            continue
-        if isinstance(item, TickAxis):
-            yield from item._spelled(item.size().width())
-        elif isinstance(item, Labels):
-            yield from (label.text for label, _ in item.placed)
-        elif isinstance(item, Legend):
-            yield from (entry.text for entry in item.entries)
-        elif isinstance(item, QGraphicsSimpleTextItem):
-            yield item.text()
+    for axis in items(chart, TickAxis):
+        yield from axis.spelled(axis.size().width())
+    yield from (label.text for labels in items(chart, Labels) for label, _ in labels.placed)
+    yield from (entry.text for legend in items(chart, Legend) for entry in legend.entries)
+    yield from (item.text() for item in items(chart, QGraphicsSimpleTextItem))
 
 
 def _cells(table: QTableView) -> Iterator[str]:

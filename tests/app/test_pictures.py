@@ -14,7 +14,7 @@ from paretone.paths import resource
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from tests.tools import pictures
-from tests.tools.pictures import PICTURES, _parse, arranged, require_content, take_for_guides
+from tests.tools.pictures import PICTURES, arranged, parse, require_content, take_for_guides
 from tests.workload import workload
 
 
@@ -39,8 +39,8 @@ def test_the_pictures_of_the_guide_are_there_and_small() -> None:
 
 
 def test_sizes_are_read_as_people_write_them() -> None:
-    assert _parse(["here", "--sizes", "1024x768", "1440x900", "--scale", "1.5"]).sizes == [(1024, 768), (1440, 900)]
-    assert _parse(["here"]).guides is None and _parse(["here", "--guides"]).guides == []
+    assert parse(["here", "--sizes", "1024x768", "1440x900", "--scale", "1.5"]).sizes == [(1024, 768), (1440, 900)]
+    assert parse(["here"]).guides is None and parse(["here", "--guides"]).guides == []
 
 
 GUIDES = resource("docs")

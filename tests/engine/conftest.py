@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from paretone import models
-from paretone.commands import arguments
 from paretone.models.base import SpeechModel
+from paretone.models.declaration import Model
 from paretone.models.files import releases
 from tests.engine.command_line import Console
 from tests.engine.models.hub import Hub
@@ -63,5 +63,5 @@ def console(capsys: pytest.CaptureFixture[str]) -> Console:
 def paretone(model: SpeechModel, console: Console, monkeypatch: pytest.MonkeyPatch) -> Console:
     """The command line with ``model``, a fixture of the test's own, which is loaded already."""
     monkeypatch.setattr(models, "load_model", lambda name, **more: model)
-    monkeypatch.setattr(arguments, "_require_files", lambda chosen: None)
+    monkeypatch.setattr(Model, "available", True)
     return console

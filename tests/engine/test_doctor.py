@@ -42,7 +42,7 @@ def test_a_card_that_is_not_used_is_a_problem(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(computing, "graphics_card", lambda: "NVIDIA H100")
     monkeypatch.setattr(computing, "cuda_of_torch", lambda: "")
     card = found("Graphics card")
-    assert card.state == PROBLEM and card.found == "NVIDIA H100 is not used: this is PyTorch's build for processors"
+    assert card.state == PROBLEM and "build for processors" in card.found
     assert "--force-reinstall torch==" in card.advice
     monkeypatch.setattr(computing, "cuda_of_torch", lambda: "13.0")
     assert "PyTorch cannot use NVIDIA H100" in found("Graphics card").found

@@ -743,7 +743,7 @@ def save(widget: QWidget, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Take the pictures; the process's exit code."""
-    options = _parse(arguments)
+    options = parse(arguments)
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     if options.scale != 1.0:
         os.environ["QT_SCALE_FACTOR"] = f"{options.scale:g}"
@@ -790,7 +790,7 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.pictures", description="Pictures of the real window.")
     parser.add_argument("folder", help="where they are saved")
     parser.add_argument("--sizes", type=_size, nargs="+", metavar="WIDTHxHEIGHT", help="sizes of the window")

@@ -77,7 +77,7 @@ class TickAxis(pg.AxisItem):
 
     def needed(self, length: float) -> float:
         """Width of a vertical axis of this length, in pixels."""
-        shown = self._spelled(length) if self._names is None else [text for _, text in self._names]
+        shown = self.spelled(length) if self._names is None else [text for _, text in self._names]
         shown += ["0.000"] if self.steady else []
         widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
         return widest + self._em * (_TITLE_ROOM if self.dimension.title else _BARE_ROOM)
@@ -93,7 +93,8 @@ class TickAxis(pg.AxisItem):
     def _figures(self, length: float) -> Sequence[float]:
         return (self.choose or self.ruler.ticks)(max(2, int(length / (self.between * self._em))))
 
-    def _spelled(self, length: float) -> list[str]:
+    def spelled(self, length: float) -> list[str]:
+        """Numbers of an axis of this length in pixels, as texts."""
         figures = self._figures(length)
         return [localised(one) for one in (tick_texts(figures) if self.spell is None else map(self.spell, figures))]
 
@@ -103,7 +104,7 @@ class TickAxis(pg.AxisItem):
         upright, length, metrics = self.orientation == "left", self._length, QFontMetricsF(self.style["tickFont"])
         if self._names is None:
             figures = self._figures(length)
-            places, texts = self.ruler.share(np.array(figures, float)).tolist(), self._spelled(length)
+            places, texts = self.ruler.share(np.array(figures, float)).tolist(), self.spelled(length)
         else:
             first, last = self.ruler.ends
             places = [(place - first) / ((last - first) or 1.0) for place, _ in self._names]

@@ -107,7 +107,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def possible_ways(plain: Setting, info: ModelInfo) -> dict[str, Way]:
-    """Ways that are compared on a model, by title; ``plain``: a setting without techniques."""
     half = max(int(plain.options["steps"]) // 2, 1)
     found = {OFFICIAL: Way(plain, judged=False), EXACT: Way(plain, headline=True)}
 

@@ -10,7 +10,6 @@ model follows its prompts.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -112,7 +111,7 @@ def run(arguments: argparse.Namespace) -> Report:
         bundled.say(f"{side.title}: {len(texts)} sentences, {arguments.seeds} takes of each …")
         takes = dict(_spoken(side, model, panel, arguments.seeds))
         rows.append(row(side.title, takes, floor, panel.speakers))
-        headline = headline or _apart(takes, floor)
+        headline = headline or estimate("naturalness", _differences(takes, floor).tolist())
     assert headline is not None  # The default is always included.
     return Report.of(NAME, Interval(*headline.ends), DEFINITION, rows)
 
@@ -190,8 +189,8 @@ def row(title: str, takes: Takes, floor: Takes, speakers: Sequence[Voice]) -> di
         "naturalness": _mean(takes, "naturalness"),
     }
     if takes is not floor:
-        found["to the copy"] = _apart(takes, floor).value
         apart = _differences(takes, floor)
+        found["to the copy"] = estimate("naturalness", apart.tolist()).value
         found["standard error"] = float(apart.std(ddof=1) / len(apart) ** 0.5)
     found |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
     found |= {"other voices": _mean(takes, "others")}
@@ -207,9 +206,9 @@ def row(title: str, takes: Takes, floor: Takes, speakers: Sequence[Voice]) -> di
 
 
 def _words(takes: Takes) -> Estimate:
-    by_sentence: dict[int, complex] = defaultdict(complex)
+    by_sentence: dict[int, complex] = {}
     for (sentence, _), one in takes.items():
-        by_sentence[sentence] += complex(one.edits, one.words)
+        by_sentence[sentence] = by_sentence.get(sentence, 0j) + complex(one.edits, one.words)
     return estimate("word_error_rate", list(by_sentence.values()))
 
 
@@ -231,10 +230,6 @@ def _differences(takes: Takes, floor: Takes) -> np.ndarray:
         own = [one.naturalness for (at, _), one in takes.items() if at == sentence]
         found.append(float(np.mean(own)) - copy.naturalness)
     return np.array(found)
-
-
-def _apart(takes: Takes, floor: Takes) -> Estimate:
-    return estimate("naturalness", _differences(takes, floor).tolist())
 
 
 def _diversity(takes: Takes) -> float | None:

@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,7 @@ def listen(speech: Speech) -> Listened:
     samples += NOISE * np.random.default_rng(0).standard_normal(len(samples))
     raw = (samples.clip(-1, 1) * 32767).astype(np.int16).tobytes()
     spelled = [phones for _, phones in words]
-    heard, again = map(_joined, heard_apart(__name__, raw, spelled, _decoded))
+    heard, again = map(_joined, heard_apart(__name__, raw, spelled, decoded))
     return Listened(tuple(name for name, _ in words), tuple(tuple(one.split()) for one in spelled), heard, again)
 
 
@@ -223,28 +223,6 @@ def _decoder() -> tuple[Any, set[str]]:
 
 Segment = tuple[str, int, int]
 """Index of a word of the text, or a phone; first and last frame."""
-
-
-def _decoded(raw: bytes, spelled: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
-    """Segments of 16-bit samples at :data:`RATE`; see :func:`said_again`."""
-    return said_again(partial(_walked, raw, spelled), spelled)
-
-
-def said_again(walk: Callable[[float], list[Segment]], spelled: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
-    """Segments, and those in search of words said again; empty without any. ``walk`` aligns the words ``spelled`` in
-    phones, given the probability of other phones."""
-    found = walk(PHONE)
-    sounds = [name.isdecimal() for name, _, _ in found if name]
-    if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
-        return found, []
-    # Slurred words fit other phones better than their own. A second alignment, in which other phones are less likely,
-    # shows whether words are said again.
-    again = walk(DEARER)
-    latest, run, longest = -1, 0, 0
-    for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
-        run = run + len(spelled[place].split()) if 0 <= place <= latest else 0
-        latest, longest = max(latest, place), max(longest, run)
-    return found, again if longest >= LEAST_REPLACED else []
 
 
 def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segment]:
@@ -287,6 +265,25 @@ def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segm
     return [(meant.get(one.word, ""), one.start_frame, one.end_frame) for one in decoder.seg() or ()]
 
 
+def decoded(
+    raw: bytes, spelled: Sequence[str], walk: Callable[[bytes, Sequence[str], float], list[Segment]] = _walked
+) -> tuple[list[Segment], list[Segment]]:
+    """Segments of 16-bit samples at :data:`RATE`, and those in search of words said again; empty without any. ``walk``
+    aligns, given the probability of other phones."""
+    found = walk(raw, spelled, PHONE)
+    sounds = [name.isdecimal() for name, _, _ in found if name]
+    if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
+        return found, []
+    # Slurred words fit other phones better than their own. A second alignment, in which other phones are less likely,
+    # shows whether words are said again.
+    again = walk(raw, spelled, DEARER)
+    latest, run, longest = -1, 0, 0
+    for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
+        run = run + len(spelled[place].split()) if 0 <= place <= latest else 0
+        latest, longest = max(latest, place), max(longest, run)
+    return found, again if longest >= LEAST_REPLACED else []
+
+
 if __name__ == "__main__":
     given = json.loads(sys.stdin.buffer.readline())
-    json.dump(_decoded(sys.stdin.buffer.read(), given), sys.stdout)
+    json.dump(decoded(sys.stdin.buffer.read(), given), sys.stdout)

@@ -115,7 +115,7 @@ def _figures(results: Results) -> list[str]:
         return []
     parts = []
     for name in QUALITIES:
-        shown = _scatter(results, speed, name)
+        shown = scatter(results, speed, name)
         if len(shown.glyphs) > 1:
             across, down = metric(speed), metric(name)
             parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>", svg.draw(shown)]
@@ -126,7 +126,7 @@ def _figures(results: Results) -> list[str]:
     return parts
 
 
-def _scatter(results: Results, x: str, y: str) -> Scatter:
+def scatter(results: Results, x: str, y: str) -> Scatter:
     """Every setting with both figures; those on the front are numbered."""
     best, across, up = results.front((x, y)), metric(x), metric(y)
     shown = [

@@ -26,8 +26,9 @@ from paretone_app.plotting import plots
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.plotting.chart import Chart, TableTwin
 from paretone_app.plotting.plots import bar_centre, nearest, position, shape, whole_numbers, within, words
-from paretone_app.plotting.words import Label, Labels, next_to
+from paretone_app.plotting.words import Label, Labels, Legend, next_to
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import items
 from tests.app.conftest import in_front, on_screen
 from tests.app.features.layers.test_panel import RECORD
 from tests.app.features.roofline.test_panel import report
@@ -200,7 +201,7 @@ def test_a_legend_stands_where_no_curve_runs(
     floor = Curve("floor", (0.0,), (0.0,))
     panel = Lines("Curves", Axis("x"), Axis("y"), (Curve("a", (0.0, 1.0), heights), floor))
     canvas = shown(qtbot, of(panel), 900, 700)
-    legend, area = canvas._panels[0].legend, canvas.plots[0].area
+    (legend,), area = items(canvas, Legend), canvas.plots[0].area
     assert legend.corner == corner
     middle = legend.box.center() - area.center()
     assert (middle.x() > 0, middle.y() < 0) == (corner[0] > 0, corner[1] > 0) and area.contains(legend.box)

@@ -17,6 +17,7 @@ from paretone.audio.resampling import resample
 from paretone.models import catalogue, load_model
 from paretone.models.base import SpeechModel
 from paretone.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
+from paretone.session.engine_thread import EngineThread
 from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone_app.shell.colours import DARK
 from paretone_app.shell.greeting import WORDS, Greeting
@@ -89,9 +90,10 @@ def test_a_window_that_is_opened_again_has_what_it_had(make_window: MakeWindow, 
     assert chosen.model_folder == str(tmp_path / "mine"), "it is loaded from where it was"
     host = again.workspaces.shown.host
     assert not host.restoreState(host.saveState(99), 1), "another version's layout is refused"
+    close(again, qtbot)
     again.settings.setValue("layouts/listen", QByteArray(b"not a layout"))
-    again._restore()
-    assert not again.workspaces["log"].isHidden(), "what cannot be restored gives the default layout"
+    third = make_window(parts=f"{SMALL} log")
+    assert not third.workspaces["log"].isHidden(), "what cannot be restored gives the default layout"
 
 
 @pytest.fixture
@@ -204,11 +206,10 @@ def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtB
 def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
-    greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
+    Greeting(window, QSettings("", QSettings.Format.IniFormat))
     window.first()
-    qtbot.waitUntil(lambda: greeting._opened or window.first is None)
-    assert [card.message.sentence for card in window.notices.banner.cards] == ["Nothing can be kept here."]
     qtbot.waitUntil(lambda: window.panels["steps"].hint.text() == WORDS)
+    assert [card.message.sentence for card in window.notices.banner.cards] == ["Nothing can be kept here."]
 
 
 LOADING = f"{SMALL} strategy log"
@@ -224,12 +225,14 @@ def test_closing_twice_during_calibration_waits_for_the_engine(make_window: Make
         assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
         window.close()
         close(window, qtbot)
-        assert window._engine.join(0)
+        assert not any(one.name == "engine" for one in threading.enumerate())
     qtbot.waitUntil(lambda: threading.active_count() <= before)
 
 
 @pytest.mark.timeout(600)
-def test_closed_windows_leave_collector_and_theme_alone(make_window: MakeWindow, theme: Theme, qtbot: QtBot) -> None:
+def test_closed_windows_leave_collector_and_theme_alone(
+    make_window: MakeWindow, theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gc.collect()
     before = set(QApplication.allWidgets())
     gc.disable()
@@ -247,9 +250,9 @@ def test_closed_windows_leave_collector_and_theme_alone(make_window: MakeWindow,
     for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 1):
         theme.apply(scheme)
         gc.collect()
-    window = make_window(parts=SMALL)
-    close(window, qtbot)
-    assert window._engine is None, "closing before the first paint needs no engine"
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineThread, "start", lambda engine: pytest.fail("closing before the first paint needs none"))
+        close(make_window(parts=SMALL), qtbot)
     window = make_window(parts=SMALL)
     window.show()
     theme.apply(Scheme.DARK)

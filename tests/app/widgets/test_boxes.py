@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QLabel,
     QLineEdit,
     QScrollArea,
     QSpinBox,
@@ -295,7 +296,7 @@ def test_a_choice_is_labelled_by_what_it_chooses(qtbot: QtBot) -> None:
     choice = build.combo("Solver", [("Euler", 0), ("Midpoint", 1)])
     QVBoxLayout(panel).addWidget(choice)
     on_screen(panel, qtbot)
-    label = choice._label
+    (label,) = panel.findChildren(QLabel)
     assert label.buddy() is choice and label.text() == "Solver" and not label.isVisible()
 
 

@@ -110,10 +110,10 @@ def test_other_phones_count_together_around_a_short_word(
     ids=["said again", "words too short", "sounds too few"],
 )
 def test_unclear_sounds_are_words_said_again_if_dearer_sounds_say_so(first: str, dearer: str, again: bool) -> None:
-    def walk(price: float) -> list[words.Segment]:
+    def walk(raw: bytes, spelled: object, price: float) -> list[words.Segment]:
         return [(name, 0, 0) for name in (first if price == words.PHONE else dearer).split()]
 
-    said = words.said_again(walk, ["S AY D", "AH V", "DH AH", "S K W EH R"])
+    said = words.decoded(b"", ["S AY D", "AH V", "DH AH", "S K W EH R"], walk)
     assert [" ".join(name for name, _, _ in one) for one in said] == [first, dearer if again else ""]
 
 

@@ -122,20 +122,18 @@ def test_what_a_system_does_not_say_is_unknown(content: str, tmp_path: Path, mon
         monkeypatch.setattr(module, "STAT", tmp_path / path)
         assert processor_time().all is None
     assert processor_time().since(ProcessorTime(0.0, 1.0, 2))[1] is None
-    assert load_line(Measurements(1.0, 1.0)) == "The load of other processes is unknown on this system."
+    assert "unknown" in load_line(Measurements(1.0, 1.0))
 
 
 def test_takes_are_marked_above_the_limit_only() -> None:
     quiet = Measurements(seconds=2.0, audio_seconds=4.0, cpu_seconds=1.0, other_seconds=0.2, cores=2)
     assert (quiet.cpu_time_factor, quiet.other_share, quiet.busy) == (0.25, 0.05, False)
-    assert load_line(quiet) == "Other processes took 5 % of the cores meanwhile."
+    assert "took 5 % of the cores" in load_line(quiet) and "busy" not in load_line(quiet)
     assert not replace(quiet, other_seconds=BUSY_SHARE * 4).busy
     loud = replace(quiet, other_seconds=1.0)
     assert loud.busy
-    doubtful = "RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
-    assert load_line(loud) == f"The machine was busy: other processes took 25 % of the cores. {doubtful}"
-    said = "The machine was busy during 3 of 4 takes: other processes took more than 10 % of the cores."
-    assert busy_line(during="3 of 4 takes") == f"{said} {doubtful}"
+    assert "busy: other processes took 25 %" in load_line(loud) and "TTFA and waits are doubtful" in load_line(loud)
+    assert "busy during 3 of 4 takes: other processes took more than 10 %" in busy_line(during="3 of 4 takes")
     assert replace(quiet, other_seconds=9.0).other_share == 1.0
 
 

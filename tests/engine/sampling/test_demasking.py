@@ -111,7 +111,7 @@ class Recorder(TorchDispatchMode):
         self.names: set[str] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.names.add(func._schema.name)
+        self.names.add(func.name())
         return func(*args, **(kwargs or {}))
 
 

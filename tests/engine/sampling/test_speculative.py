@@ -265,9 +265,9 @@ def test_it_follows_the_acceptance_of_each_place_and_the_time_of_each_length() -
         length.observe(drafted, min(drafted, 2), 1 + 0.15 * drafted)
     assert length.choose() == 2 and length.acceptances[1] > 0.9 and length.acceptances[2] < 0.5
     steps = AdaptiveLength()
-    for _ in range(200):
+    for cycle in range(200):
         drafted = steps.choose()
-        steps.observe(drafted, drafted if steps._cycles % 3 else 0, 0.02 * drafted + (1.0 if drafted < 4 else 4.0))
+        steps.observe(drafted, drafted if cycle % 3 else 0, 0.02 * drafted + (1.0 if drafted < 4 else 4.0))
     assert steps.choose() == 3
 
 

@@ -22,7 +22,6 @@ from paretone.studies.execution import TaskRunner
 from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged, read_audio
-from paretone.studies.study import Equipment
 from paretone.studies.verifying import Check, verify
 from tests.app.damage import spoil_database
 from tests.engine.command_line import Console
@@ -285,11 +284,9 @@ def test_errors_are_counted_again_in_every_transcript(file: Path, judge: str) ->
     in_the_file(file, "UPDATE takes SET verdicts = ? WHERE text != 'One sentence.'", right.replace("0.0", "2.0"))
 
     def normaliser() -> Check:
-        def equip(asked: Equipment) -> TaskRunner:
-            return TaskRunner(replace(asked, judges=()), small.load)  # They may not be installed.
-
-        with Store(file.with_suffix(".study")) as store:
-            return next(one for one in verify(store, equip, 0, Observer()) if one.title == "Normaliser")
+        with Store(file.with_suffix(".study")) as store:  # The judges may not be installed.
+            found = verify(store, lambda asked: TaskRunner(replace(asked, judges=()), small.load), 0, Observer())
+            return next(one for one in found if one.title == "Normaliser")
 
     check = normaliser()
     assert check.agrees and "The errors in " in check.detail, check.detail

@@ -2,6 +2,7 @@
 saved and found."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 from safetensors import safe_open
 
 from paretone.errors import SettingError
-from paretone.models.families.language_network import FeatureDrafter, LanguageNetwork, TokenModel
+from paretone.models.catalogue import voice
+from paretone.models.families.language_network import FeatureDrafter, TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import DRAFTS
 from paretone.models.networks.feature_draft import FeatureDraft
@@ -19,6 +21,7 @@ from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import resolve, speculative
 from paretone.techniques.speculative.feature_training import FeatureDraftOptions, FeatureDraftRecipe, read_layers
 from paretone.training.spoken_tokens import write_tokens
@@ -29,7 +32,7 @@ from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import NEVER, request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, places_of, rule_of
 from tests.engine.small_language import write_draft, write_model, write_student
-from tests.engine.speaking import drafted, load, setting, shallow, spoken
+from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken
 from tests.engine.training.test_companions import SENTENCES, Follower, train, utterances
 from tests.workload import workload
 
@@ -119,7 +122,9 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     drafts = [cycle for cycle in said.trace.decoding.cycles if cycle.drafted]
     assert drafts and said.measurements.ops_ratio > 1
     network = model.networks(resolve(model.info, setting(drafted(draft="features")))).draft.tokens
-    assert model._recorded(LanguageNetwork(network), 64).tokens is network, "its passes take the target's states, too"
+    model.info = replace(model.info, lacking=())  # As on a device that records graphs.
+    script = scripted(model, TEXT, voice("", "lm-mini"), setting(drafted(draft="features"), UsedTechnique("graphs")))
+    assert model.internals(script).networks.draft.tokens is network, "its passes take the target's states, too"
     rows = torch.randn(5, network.head.shape[1])
     expected = recipe.average.module.logits(rows)
     assert (network.logits(rows) - expected).abs().max() < 0.02 * expected.abs().max()

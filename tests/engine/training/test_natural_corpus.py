@@ -13,7 +13,7 @@ from paretone.errors import Cancelled, PlainError, TrainingError
 from paretone.front_end.phones import BLANK, EDGE, timed_phones
 from paretone.front_end.phones import PHONES as NATURAL_TEACHER_PHONES
 from paretone.front_end.reading import LEAD, TAIL
-from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
+from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICING, NaturalDecoder
 from paretone.training import natural_corpus
 from paretone.training.natural_corpus import CorpusOptions, Manner, make_corpus, open_corpus, planned
 from paretone.training.natural_teacher import NaturalTeacher
@@ -122,7 +122,7 @@ def test_symbols_latents_and_samples_cover_each_other(teacher: NaturalTeacher):
     assert {name for name, _, _ in phones} <= set(NATURAL_TEACHER_PHONES)
     assert sum(name == BLANK for name, _, _ in phones) == 7
     # As envelopes, hop by hop: the fine structure of 34 numbers is another.
-    again = teacher._decoder.decode(torch.from_numpy(spoken.latents)).numpy()
+    again = NaturalDecoder.load().decode(torch.from_numpy(spoken.latents)).numpy()
     ours, theirs = (np.log(one.reshape(-1, HOP).std(1) + 1e-3) for one in (again, spoken.samples))
     assert np.corrcoef(ours, theirs)[0, 1] > 0.97
 

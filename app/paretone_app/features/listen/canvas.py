@@ -194,11 +194,11 @@ class Canvas(QWidget):
 
     def look(self, time: Scale) -> None:
         if time != self.time:
-            per_second, numbers, self.time = self.per_second, self._numbers(), time
+            per_second, numbers, self.time = self.per_second, self.numbers(), time
             scaled = abs(self.per_second / per_second - 1) > 1e-9
             if scaled:
                 self._drawn = {}
-            if scaled or numbers != self._numbers():
+            if scaled or numbers != self.numbers():
                 self._want()
             self.update(self._area)
             self.seen_changed.emit()
@@ -255,7 +255,7 @@ class Canvas(QWidget):
         time = Scale(number * seconds, (number + 1) * seconds)
         return Part(time, round(TILE * ratio), self.bands, round(height * ratio))
 
-    def _numbers(self, around: int = 0) -> range:
+    def numbers(self, around: int = 0) -> range:
         """Numbers of the tiles in view, and of so many ``around`` them."""
         first, last = self._offset // TILE, (self._offset + self.room) // TILE
         end = int(self.whole.high * self.per_second) // TILE
@@ -275,8 +275,8 @@ class Canvas(QWidget):
 
     def _want(self) -> None:
         """Have computed what is missing: first facts, then spectrograms in view, those next to it, and words."""
-        inside, pieces = self._numbers(), dict(self._first)
-        for number in (*inside, *(one for one in self._numbers(1) if one not in inside)):
+        inside, pieces = self.numbers(), dict(self._first)
+        for number in (*inside, *(one for one in self.numbers(1) if one not in inside)):
             for lane, _, _, heights in self.shown():
                 if all(one.facts is not None for one in lane.minus or (lane,)):
                     pieces[self._key(lane, number, heights)] = self._work(lane, self._part(number, heights.spectrogram))
@@ -374,7 +374,7 @@ class Canvas(QWidget):
             painter.fillRect(seen, QColor(colours.base))
             painter.setClipRect(area.intersected(seen))
             for lane, top, height, heights in self.shown():
-                for number in self._numbers() if top <= seen.bottom() and top + height > seen.top() else ():
+                for number in self.numbers() if top <= seen.bottom() and top + height > seen.top() else ():
                     left = self.gutter + number * TILE - self._offset
                     if left <= seen.right() and left + TILE > seen.left():
                         painter.drawPixmap(left, top, self._pixmap(lane, number, height, heights))

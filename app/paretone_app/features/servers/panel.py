@@ -66,6 +66,7 @@ class ServersPanel(QWidget):
 
     def __init__(self, colours: Colours, measure: Action, cancel: Action, forget: Action) -> None:
         super().__init__()
+        self.measure, self.cancel, self.forget = measure, cancel, forget
         self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server")
         self.model = build.named(QLineEdit(placeholderText="the server's own"), "Model to ask for")
         self.voice = build.named(QLineEdit(placeholderText="the server's own"), "Voice to ask for")

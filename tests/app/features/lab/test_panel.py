@@ -120,16 +120,19 @@ def test_takes_of_other_timing_restart(panel: LabPanel, begin: Callable, player:
     jump = player.mixer.jumps[-1]
     assert (jump.entering, jump.entering_position) == (1, 0)
     page.follow()
-    assert page.time_line._position == 0.0
+    shown = page.time_line.grab().toImage()
+    page.time_line.show_position(0.0)
+    assert page.time_line.grab().toImage() == shown
     panel.end()
     begin(AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     page = panel.trial
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.1)
     press(Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight)
-    start, end = page._loop
-    assert end - start >= SHORTEST_LOOP_SECONDS - 1e-9
-    qtbot.waitUntil(lambda: player.mixer.state.loop == (round(start * RATE), round(end * RATE)))
+    last = round(LONG * RATE)
+    qtbot.waitUntil(lambda: (player.mixer.state.loop or (0, last))[1] < last)
+    start, end = player.mixer.state.loop
+    assert end - start >= SHORTEST_LOOP_SECONDS * RATE - 1
     press(Qt.Key.Key_L)
     qtbot.waitUntil(lambda: player.mixer.state.loop is None)
 
@@ -303,7 +306,7 @@ def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable) -> 
         session.waiting[0] = replace(session.waiting[0], order=(0, 1, x))
         begin(session)
         press(Qt.Key.Key_X)
-        panel.trial._poll.stop()
+        panel.trial.shut_down()
         panel.trial.time_line.show_position(0.0)
         pictures.append(panel.trial.grab().toImage())
         panel.end()

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.listening import results, trials
+from paretone.listening.trials import MUSHRA
 from paretone.models.base import Utterance
 from paretone.session.commands import RunStudy
 from paretone.session.events import AudioReady, PreparationReport
@@ -75,7 +76,7 @@ def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
         listening.unlink()
     else:
         shutil.rmtree(listening, ignore_errors=True)
-    window.features["lab"]._show_listeners()
+    setup.show_listeners(())
     setup.listener.setCurrentIndex(0)
     lab.shown.emit()
     qtbot.waitUntil(lambda: bool(lab.can["write_results"].reason))
@@ -357,10 +358,9 @@ def test_takes_of_an_open_study_are_listed_too(window: MainWindow, tmp_path: Pat
     window.results.open(study)
     qtbot.waitUntil(lambda: setup.ticks.count() > before)
     (read,) = window.results.studies.values()
-    load = window.features["lab"]._loader()
-    for one in (next(iter(read.takes)), TAKES[0].id):
-        samples, rate = load(one)
-        assert rate == RATE and len(samples) > 1000, "those of the study, and the library's as well"
+    window.features["lab"].propose(MUSHRA, read.takes)
+    window.features["lab"].write_test(tmp_path / "exported")
+    qtbot.waitUntil(lambda: "Wrote" in window.notices.banner.text)
 
 
 def test_a_test_can_be_exported(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

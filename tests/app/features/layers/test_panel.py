@@ -24,10 +24,11 @@ from paretone.paths import own_place
 from paretone.techniques import spade
 from paretone_app.features.layers.panel import LayersPanel
 from paretone_app.features.layers.presenter import LayerChoice
+from paretone_app.plotting.words import Labels
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from tests.app.acting import NamedActs, acts, press
+from tests.app.acting import NamedActs, acts, items, press
 from tests.app.conftest import in_front
 from tests.engine.known_model import LANGUAGE
 
@@ -93,7 +94,8 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
     bars.grab()
     for width in (bars.width(), bars.width() // 2):
         bars.resize(width, bars.height())
-        (spot,) = (spot for label, spot in bars.lanes[1]._words.placed if label.text.startswith("cut"))
+        words = [one for labels in items(bars, Labels) for one in labels.placed]
+        (spot,) = (spot for label, spot in words if label.text.startswith("cut"))
         assert spot.center().x() == pytest.approx(bars.column(1).right()), "its words are between layers 1 and 2"
 
 

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.checks.faults import Finding
+from paretone_app.audio.mixer import OUT_AND_IN
 from paretone_app.audio.sound import Envelope, Sound
 from paretone_app.features.player.control import STEP_SECONDS, own_keys
 from paretone_app.state.playing import Origin
@@ -168,7 +169,10 @@ def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qt
     panel.deck.lend()
     panel.deck.take_back()
     qtbot.waitUntil(lambda: len(panel.deck.loaded) == 2)
-    assert not player.mixer._out_and_in
+    jumps = len(player.mixer.jumps)
+    panel.deck.switch()
+    qtbot.waitUntil(lambda: len(player.mixer.jumps) > jumps)
+    assert player.mixer.jumps[-1].law != OUT_AND_IN
 
 
 def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarray) -> None:

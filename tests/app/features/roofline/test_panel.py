@@ -21,7 +21,6 @@ from paretone.measure.roofline.report import (
     DECODER,
     FEED_FORWARD,
     NORMS,
-    REST,
     SAMPLING,
     Component,
     Phase,
@@ -30,11 +29,13 @@ from paretone.measure.roofline.report import (
 from paretone.session.events import EngineStatus
 from paretone.setting.setting import Setting
 from paretone_app.features.roofline.panel import RooflinePanel, summary
+from paretone_app.plotting.frame import Blocks
+from paretone_app.plotting.words import Labels
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import recolour
 from paretone_app.state.jobs import Kind, Outcome
-from tests.app.acting import NamedActs, acts, press
+from tests.app.acting import NamedActs, acts, items, press
 from tests.app.conftest import SMALL, in_front
 from tests.app.holding import Posts
 
@@ -114,13 +115,14 @@ def test_a_rest_within_noise_or_below_0_says_so(panel: RooflinePanel) -> None:
     saved = replace(measured.phases[0], whole_seconds=0.018, rest_range=(-0.004, -0.002))
     panel.show_report("A", replace(measured, phases=(saved, measured.phases[1])))
     assert panel.table.item(5, 8).text().strip() == "saved together"
-    bars = {name: bar for side, _, name, bar in panel.bars._bars_of() if side == "A"}
-    rest = bars[REST]
-    assert rest.x[1] < rest.x[0], "it goes back"
-    assert rest.outline is not None and rest.fill.style() is not Qt.BrushStyle.SolidPattern
-    assert bars[ATTENTION].outline is None and bars[ATTENTION].x[0] < bars[ATTENTION].x[1]
+    bars = [bar for blocks in items(panel.bars, Blocks) for bar in blocks.blocks]
+    (rest,) = (bar for bar in bars if bar.x[1] < bar.x[0])
+    assert rest.outline is not None and rest.fill.style() is not Qt.BrushStyle.SolidPattern, "it goes back"
+    assert len(bars) > 10 and all(bar.outline is None for bar in bars if bar is not rest)
     assert "saved, less than 0" in [entry.text for entry in panel.bars.legend.entries]
-    assert [label.text for label in panel.bars._labels() if label.text.startswith("−")] == ["−12 ms: saved"]
+    panel.bars.grab()
+    words = [label.text for labels in items(panel.bars, Labels) for label, _ in labels.placed]
+    assert [one for one in words if one.startswith("−")] == ["−12 ms: saved"]
     panel.show_report("A", measured)
     assert "saved, less than 0" not in [entry.text for entry in panel.bars.legend.entries]
 

@@ -84,16 +84,15 @@ def filled_in(
 
 def measured(window: MainWindow, qtbot: QtBot) -> str:
     """Press *Measure* and wait; what is said then."""
-    presenter = window.features["servers"]
-    with qtbot.waitSignal(presenter.changed):
-        presenter._measure.trigger()
-    qtbot.waitUntil(lambda: not presenter._cancel.isEnabled())
-    return window.panels["servers"].state.text()
+    panel = window.panels["servers"]
+    with qtbot.waitSignal(window.features["servers"].changed):
+        panel.measure.trigger()
+    qtbot.waitUntil(lambda: not panel.cancel.isEnabled())
+    return panel.state.text()
 
 
 def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     panel = filled_in(borrowed_window, address, "1 2 20/s", "3", keeps=False)
-    measure = borrowed_window.features["servers"]._measure
     for field, text, reason in (
         (panel.url, "", "Type the address"),
         (panel.url, "localhost", "is no address"),
@@ -102,10 +101,10 @@ def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWind
     ):
         typed = field.text()
         field.setText(text)
-        assert reason in measure.reason
+        assert reason in panel.measure.reason
         field.setText(typed)
     panel.requests.setText("2 s")
-    assert (panel.wanted().seconds, measure.reason) == (2.0, "")
+    assert (panel.wanted().seconds, panel.measure.reason) == (2.0, "")
     panel.requests.setText("3")
     assert measured(borrowed_window, qtbot) == "Measured."
     cells = [[panel.table.item(row, column).text() for column in range(12)] for row in range(panel.table.rowCount())]
@@ -130,7 +129,7 @@ def test_a_server_is_a_point_until_it_is_forgotten(borrowed_window: MainWindow, 
     assert point.figures["first_audio_seconds"].value > 0 and point.setting is None and not point.published
     assert words.origin(point).startswith("A server at 4 clients") and results.takes_of([point]) == set()
     panel.table.selectRow(0)
-    borrowed_window.features["servers"]._forget.trigger()
+    panel.forget.trigger()
     qtbot.waitUntil(lambda: point.key not in {one.key for one in points()})
     assert panel.table.rowCount() == before
 
@@ -168,23 +167,22 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
 
 
 def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    presenter, panel = borrowed_window.features["servers"], filled_in(borrowed_window, address, "1", "8", True, "anna")
+    panel = filled_in(borrowed_window, address, "1", "8", True, "anna")
     with qtbot.waitSignal(borrowed_window.jobs.began):
-        presenter._measure.trigger()
-    presenter._cancel.trigger()
+        panel.measure.trigger()
+    panel.cancel.trigger()
     qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")
-    assert panel.table.item(0, 9).text() == "–" and not presenter._cancel.isEnabled()
+    assert panel.table.item(0, 9).text() == "–" and not panel.cancel.isEnabled()
 
 
 def test_a_refusal_is_told_and_cancel_ends_it(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
-    presenter = borrowed_window.features["servers"]
     panel = filled_in(borrowed_window, address, "1", "1", True, "nobody")
     assert "does not speak: HTTP 400" in measured(borrowed_window, qtbot)
     panel.voice.setText("slow")
-    presenter._measure.trigger()
-    assert "being measured" in presenter._measure.reason
-    presenter._cancel.trigger()
-    qtbot.waitUntil(lambda: not presenter._cancel.isEnabled())
+    panel.measure.trigger()
+    assert "being measured" in panel.measure.reason
+    panel.cancel.trigger()
+    qtbot.waitUntil(lambda: not panel.cancel.isEnabled())
     assert panel.state.text().startswith("Cancelled")
 
 

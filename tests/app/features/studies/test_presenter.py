@@ -333,7 +333,6 @@ def test_one_press_opens_the_example(
     file = write(tmp_path, "example", sentences=1)
     monkeypatch.setattr(example, "FILE", file)
     presenter = window.features["studies"]
-    monkeypatch.setattr(presenter, "_studies", tmp_path / "user")
     small.finished(tmp_path / "made.study", definition.read(file))
     example_study.pack(tmp_path / "made.study", results_folder(file), file)
     assert panel.example_button.isVisibleTo(panel), "the empty panel offers it"
@@ -341,7 +340,8 @@ def test_one_press_opens_the_example(
     qtbot.waitUntil(lambda: presenter.summary is not None)
     shown(window, qtbot)
     summary = presenter.summary
-    assert summary.folder.parent == tmp_path / "user" and summary.title == "Small"
+    own = window.results.library.folder.parent / "studies"
+    assert summary.folder.parent == own and summary.title == "Small"
     assert (summary.made, summary.left) == (3, 0)
     assert panel.table.isVisibleTo(panel) and panel.run_button.text() == "Ru&n again"
 

@@ -1,6 +1,8 @@
 """The take grid in the real window: cells are heard at the sink, made by the real engine, compared and chosen."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -211,7 +213,7 @@ def test_a_take_that_is_gone_is_said_in_a_sentence(window: MainWindow, results: 
 
 def test_the_grid_is_around_the_point_of_trade_off_and_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
     panel, point = window.panels["take_grid"], window.panels["tradeoff"]
-    assert window.features["take_grid"]._recalled() == USUAL
+    assert json.loads(window.settings.value("take grid/shown")) == asdict(USUAL)
     window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(lambda: bool(point.scene.points))
     key = next(one.key for one in point.scene.points if one.techniques == ("steps",))

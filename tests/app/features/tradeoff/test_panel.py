@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
 from paretone.measure.estimates import Estimate
-from paretone.studies.report import _scatter
+from paretone.studies.report import scatter
 from paretone.studies.results import read
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
@@ -294,7 +294,7 @@ def test_reports_and_the_window_agree(tmp_path: Path) -> None:
     grid = {"steps": {"steps": ["off", 3]}, "first_block": {"threshold": ["off", 0.1]}}
     finished(tmp_path / "study", study(grid=grid))
     results = read(tmp_path / "study")
-    report = _scatter(results, "real_time_factor", "log_mel_distance")
+    report = scatter(results, "real_time_factor", "log_mel_distance")
     points = study_points(results, Scores(), {})
     assert {one.techniques for one in points} == {(), ("steps",), ("first_block",), ("first_block", "steps")}
     pool = Pool(points)
@@ -468,7 +468,7 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
     panel.options_line.boxes["log_y"].click()
-    assert panel.foot.remarks.text() == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
+    assert "1 point not shown: Log-mel distance is 0" in panel.foot.remarks.text()
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)
     for ending in ("svg", "png", "csv"):
