@@ -251,12 +251,11 @@ def shared_window(
     ready(made, bot)
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
-    working = [made.results, made.features["player"].deck.analyser.background]
-    for one in working:
+    for one in (made.results, made.features["player"].deck.analyser.background):
         one.run(lambda: None, done.append)
     if "lab" in made.panels:
         made.panels["lab"].shown.emit()
-    bot.waitUntil(lambda: len(done) == len(working))
+    bot.waitUntil(lambda: len(done) == 2)
     yield made
     close(made, bot)
 

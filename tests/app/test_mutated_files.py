@@ -26,10 +26,6 @@ def write_calibrations(root: Path) -> None:
     shutil.copy(next((WRITTEN / "calibrations").iterdir()), root / "first-edition.json")
 
 
-def read_selection(root: Path, path: Path) -> object:
-    return find(read(path), SELECTED)
-
-
 def write_remembered(root: Path) -> None:
     state = AppState(Jobs(lambda command: None))
     settings = QSettings(str(root / "window.ini"), QSettings.Format.IniFormat)
@@ -50,7 +46,9 @@ def recall(root: Path, path: Path) -> object:
 
 
 KINDS = (
-    Kind("selections of points", lambda root: void(saved(root)), "*.json", read_selection),
+    Kind(
+        "selections of points", lambda root: void(saved(root)), "*.json", lambda root, path: find(read(path), SELECTED)
+    ),
     Kind("calibrations", write_calibrations, "*.json", lambda root, path: read_record(path)),
     Kind("remembered", write_remembered, "*.ini", recall, forgiving=True),
 )

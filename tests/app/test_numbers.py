@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,9 +172,6 @@ def test_a_knob_is_written_in_one_way_whatever_wrote_the_label() -> None:
     assert described(setting).startswith("DiTReducio δ = 0.2"), "reports and the command line"
     assert technique_text(setting) == "DiTReducio δ = 0,2"
     labels = ("DiTReducio δ 0.2", "DiTReducio δ 0,2", "DiTReducio δ = 0.2", "DiTReducio δ = 0,2")
-    shown = [label_of(_take(setting, label)) for label in (*labels, "Mine, 2.5 times", "Baseline")]
+    take = Take("one", "2026-11-21", "Text.", "anna", setting, 24000, np.zeros(9, np.float32))
+    shown = [label_of(replace(take, label=one)) for one in (*labels, "Mine, 2.5 times", "Baseline")]
     assert shown == ["DiTReducio δ = 0,2"] * 4 + ["Mine, 2,5 times", "Baseline"]
-
-
-def _take(setting: Setting, label: str) -> Take:
-    return Take("one", "2026-11-21", "Text.", "anna", setting, 24000, np.zeros(9, np.float32), label=label)

@@ -163,11 +163,6 @@ def write_trials(root: Path) -> None:
         trials.append(abx_trial("s", number), root)
 
 
-def read_trials(root: Path, path: Path) -> object:
-    """Lines that cannot be read are counted, not refused."""
-    return trials.read(root)
-
-
 def write_llasa(root: Path) -> None:
     small_llasa.write_language_model(root / "models" / "llasa", shards=2)
     small_llasa.write_original_codec(root / "models" / "xcodec2")
@@ -235,7 +230,7 @@ KINDS = (
     Kind("recordings", write_recordings, "*.*", read_sound),
     Kind("training manifest", lambda root: void(toy_manifest(root, 3)), "**/*.*", lambda root, path: read_corpus(root)),
     Kind("evaluation lists", write_lists, "*.[lt]s*", lambda root, path: evaluation_sets.read_evaluation(path, root)),
-    Kind("listening tests", write_trials, "*.*", read_trials, forgiving=True),
+    Kind("listening tests", write_trials, "*.*", lambda root, path: trials.read(root), forgiving=True),
 )
 
 

@@ -142,11 +142,8 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_appears_meanwhile_is_not_replaced_either(tmp_path: Path) -> None:
-    def somebody_else(done: int, total: int) -> None:
-        (tmp_path / "b.bin").write_bytes(b"precious")
-
     with pytest.raises(PlainError, match=r"b\.bin exists"):
-        deliver(tmp_path, CONTENTS, somebody_else)
+        deliver(tmp_path, CONTENTS, lambda done, total: (tmp_path / "b.bin").write_bytes(b"precious"))
     assert listing(tmp_path) == ["b.bin"] and (tmp_path / "b.bin").read_bytes() == b"precious"
 
 

@@ -84,12 +84,8 @@ def test_the_first_step_is_the_starts() -> None:
 
 def test_a_parabola_is_exact_but_for_the_steps_without_three_velocities() -> None:
     """The corrector of the second step on is exact; the last step is only predicted."""
-
-    def parabola(time: float) -> float:
-        return 1 + time**2
-
     times = [0.0, 0.1, 0.35, 0.5, 0.9]
-    velocities = [torch.tensor([parabola(time)], dtype=torch.float64) for time in times]
+    velocities = [torch.tensor([1 + time**2], dtype=torch.float64) for time in times]
     for end in range(3, len(times) + 1):
         step = times[end - 1] - times[end - 2]
         area = step + (times[end - 1] ** 3 - times[end - 2] ** 3) / 3

@@ -134,9 +134,7 @@ def test_nothing_begins_while_the_engine_is_held(engine: EngineThread, recorder:
     assert sum(isinstance(one, events.EngineHeld) for one in recorder.events) == 1
 
 
-def test_a_study_rests_between_takes(
-    engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A held study waits between takes and then continues as if it had not been held."""
     seen: list[bool] = []
 
@@ -149,7 +147,7 @@ def test_a_study_rests_between_takes(
 
     recorder.wait_for_kind(events.EngineReady)
     monkeypatch.setattr(Executor, "carry_out", carry_out)
-    engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
+    engine.submit(RunStudy(2, "none.toml", ""))
     recorder.wait_for_kind(events.EngineHeld)
     assert seen == []
     engine.submit(Release(0))

@@ -257,16 +257,12 @@ def _many() -> Study:
     return study(sentences=[f"This is sentence {number}." for number in range(5 * KILLS)], seeds=[0, 1])
 
 
-def _run_it(folder: str) -> None:
-    finished(Path(folder), _many())
-
-
 def _start(folder: Path) -> multiprocessing.Process:
     # A server with torch loaded makes processes in no time, so that most of them are killed at work.
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
         context.set_forkserver_preload(["tests.engine.studies.test_running", "paretone.studies.execution"])
-    process = context.Process(target=_run_it, args=(str(folder),), daemon=True)
+    process = context.Process(target=finished, args=(folder, _many()), daemon=True)
     process.start()
     return process
 

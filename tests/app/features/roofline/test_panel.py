@@ -6,14 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from paretone.measure.roofline import benchmarks
-from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.counts import Work
 from paretone.measure.roofline.report import (
@@ -38,6 +35,7 @@ from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import NamedActs, acts, items, press
 from tests.app.conftest import SMALL, in_front
 from tests.app.holding import Posts
+from tests.engine.measure.roofline.known import keep_known_ceilings
 
 KEY = Qt.Key
 PARTS = f"{SMALL} strategy roofline"
@@ -60,13 +58,9 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
     return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "anna", 2.0, notes=("A note.",))
 
 
-def rooflines() -> RooflinePanel:
-    return RooflinePanel(LIGHT, NamedActs(), dict(zip("AB", acts(2), strict=True)), acts(3))
-
-
 @pytest.fixture
 def panel(qtbot: QtBot) -> RooflinePanel:
-    made = rooflines()
+    made = RooflinePanel(LIGHT, NamedActs(), dict(zip("AB", acts(2), strict=True)), acts(3))
     made.show_report("A", report())
     made.show_report("B", report(0.5, "bfloat16"))
     in_front(made, qtbot, 1000, 640)
@@ -218,9 +212,7 @@ def test_the_other_scheme_is_drawn(panel: RooflinePanel) -> None:
 def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ceilings that are kept for this machine, so that no test has to measure them."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    for threads in (1, torch.get_num_threads()):
-        blank = replace(benchmarks.unmeasured(torch.device("cpu")), threads=threads)
-        store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+    keep_known_ceilings()
 
 
 def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbot: QtBot, tmp_path: Path) -> None:

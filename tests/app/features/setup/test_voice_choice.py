@@ -133,9 +133,7 @@ def test_what_could_not_be_checked(choice: VoiceChoice, presenter: Presenter, qt
     type_into(qtbot, choice.transcript, GERMAN)
     use(choice, qtbot)
     assert presenter.state.selection.voice.audio == str(recording)
-    assert problems == [
-        "Whether my16k.wav says its transcript could not be checked: only English words are looked for."
-    ]
+    assert len(problems) == 1 and "only English words are looked for" in problems[0]
 
 
 def added(presenter: Presenter, path: Path, transcript: str = "What I say.") -> None:

@@ -12,8 +12,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.measure.roofline import benchmarks
-from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
 from paretone.models.base import Utterance
@@ -26,6 +24,7 @@ from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.models.official import used
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
@@ -153,8 +152,7 @@ def test_a_failure_is_not_that_of_a_later_object_with_the_same_identity(four: Gr
 
 def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    blank = benchmarks.unmeasured(torch.device("cpu"))
-    store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+    keep_known_ceilings()
     record = Again()
     small = small_speech.setting(3).with_technique(graphs())
     lm, omnivoice = recording(speaking.load(write_model(tmp_path / "lm")), record), masked(tmp_path, record)
