@@ -128,9 +128,11 @@ def test_takes_of_other_timing_restart(panel: LabPanel, begin: Callable, player:
     page = panel.trial
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.1)
-    press(Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight)
-    last = round(LONG * RATE)
-    qtbot.waitUntil(lambda: (player.mixer.state.loop or (0, last))[1] < last)
+    press(Qt.Key.Key_BracketLeft)
+    began = player.position
+    qtbot.waitUntil(lambda: player.position > began)
+    press(Qt.Key.Key_BracketRight)
+    qtbot.waitUntil(lambda: player.mixer.state.loop is not None and player.mixer.state.loop[1] < LONG * RATE)
     start, end = player.mixer.state.loop
     assert end - start >= SHORTEST_LOOP_SECONDS * RATE - 1
     press(Qt.Key.Key_L)

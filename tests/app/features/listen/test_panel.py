@@ -216,7 +216,7 @@ def test_lanes_are_pinned_subtracted_moved_and_removed_by_keys(eight: Host) -> N
     QTest.keyClick(heads[2], Qt.Key.Key_Delete)
     assert compared.lanes == (*takes[:3], *takes[4:]) and compared.reference == 2
     assert [one[0] for one in done][-1] == "remove lane 3"
-    QTest.keyClick(heads[0], Qt.Key.Key_Delete)
+    heads[0].remove.click()
     assert compared.lanes[0] is takes[1], "the others move up"
 
 
