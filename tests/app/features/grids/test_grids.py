@@ -178,7 +178,7 @@ def test_groups_are_found_heard_saved_and_used(
     heard = []
     monkeypatch.setattr(window.features["player"], "hear_sound", heard.append)
     panel.table.selectRow(1)
-    assert ended(window, qtbot, panel.play.trigger)[:2] == (Kind.TOKENS, Outcome.FINISHED)
+    assert ended(window, qtbot, lambda: presenter.state.hear(panel.members))[:2] == (Kind.TOKENS, Outcome.FINISHED)
     (sound,) = heard
     assert sound.title == f"Tokens {', '.join(map(str, groups.by_size[1]))}" and np.abs(sound.samples).max() > 0
     path = tmp_path / "group.wav"
