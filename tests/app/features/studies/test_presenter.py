@@ -340,8 +340,7 @@ def test_one_press_opens_the_example(
     qtbot.waitUntil(lambda: presenter.summary is not None)
     shown(window, qtbot)
     summary = presenter.summary
-    own = window.results.library.folder.parent / "studies"
-    assert summary.folder.parent == own and summary.title == "Small"
+    assert summary.folder.parent == window.results.library.folder.parent / "studies" and summary.title == "Small"
     assert (summary.made, summary.left) == (3, 0)
     assert panel.table.isVisibleTo(panel) and panel.run_button.text() == "Ru&n again"
 
