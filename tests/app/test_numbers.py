@@ -151,7 +151,6 @@ def _texts(around: QWidget) -> Iterator[str]:
 
 
 def _painted(chart: Chart) -> Iterator[str]:
-    """The words and numbers that ``chart`` paints."""
     for axis in items(chart, TickAxis):
         yield from axis.spelled(axis.size().width())
     yield from (label.text for labels in items(chart, Labels) for label, _ in labels.placed)

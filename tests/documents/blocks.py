@@ -19,8 +19,6 @@ _FENCE = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block."""
-
     document: Path
     line: int
     language: str
@@ -30,8 +28,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of a document."""
-
     document: Path
     line: int
     text: str
@@ -52,12 +48,10 @@ class Command:
 
 
 def name(document: Path) -> str:
-    """The document, as tests are called."""
     return document.relative_to(PAGES if document.is_relative_to(PAGES) else ROOT).as_posix()
 
 
 def blocks(document: Path) -> Iterator[Block]:
-    """The blocks of a document in their order."""
     text = document.read_text(encoding="utf-8")
     for found in _FENCE.finditer(text):
         line = text.count("\n", 0, found.start("text")) + 1

@@ -57,8 +57,6 @@ model = "f5-mini"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended."""
-
     words: list[str]
     """What was run."""
     code: int
@@ -127,7 +125,6 @@ def saved(document: Path) -> dict[str, str]:
 
 
 def fewer(text: str) -> str:
-    """``text`` with fewer steps and sentences."""
     for pattern, instead in FEWER:
         text = re.sub(pattern, instead, text, flags=re.MULTILINE)
     return text

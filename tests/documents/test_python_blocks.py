@@ -58,7 +58,6 @@ def test_it_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def _shorter(text: str) -> str:
-    """The same with fewer steps and settings."""
     for given, instead in FEWER.items():
         text = text.replace(given, instead)
     return text

@@ -19,7 +19,6 @@ BEND = 4.0
 
 
 def velocity(state: Tensor, time: float) -> Tensor:
-    """The field."""
     return BEND * math.exp(-BEND * time) - 0.5 * state
 
 

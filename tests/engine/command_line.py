@@ -22,8 +22,6 @@ def loaded(name: str, **more: object) -> SpeechModel:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code and output of one run of the command line."""
-
     code: int
     out: str
     err: str
@@ -35,8 +33,6 @@ class Outcome:
 
 
 class Console:
-    """The command line with what it prints."""
-
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
@@ -49,7 +45,6 @@ class Console:
         return Outcome(code, *self._capsys.readouterr())
 
     def out(self, *arguments: object) -> str:
-        """Standard output of a command that succeeds."""
         done = self(*arguments)
         assert done.code == 0, done.err
         return done.out

@@ -203,7 +203,6 @@ def _value(content: bytes, draw: random.Random) -> bytes:
 
 
 def _swapped(content: bytes, draw: random.Random) -> bytes:
-    """One value in the place of another."""
     found = list(_VALUE.finditer(content, 0, 1 << 16))
     if len(found) < 2:
         return _flipped(content, draw)

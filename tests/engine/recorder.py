@@ -17,8 +17,6 @@ PATIENCE_SECONDS = 240
 
 
 class Recorder:
-    """Hand :meth:`post` to an engine."""
-
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.threads: set[str] = set()
@@ -28,7 +26,6 @@ class Recorder:
         self._changed = threading.Condition()
 
     def post(self, event: Event) -> None:
-        """Take note of ``event``."""
         with self._changed:
             self.events.append(event)
             self.threads.add(threading.current_thread().name)
@@ -36,8 +33,6 @@ class Recorder:
         self.react(event)
 
     def wait_for(self, wanted: Callable[[Event], bool]) -> Event:
-        """The first event that is ``wanted``, past or future."""
-
         def found() -> Event | None:
             return next(filter(wanted, self.events), None)
 
@@ -51,25 +46,20 @@ class Recorder:
         return self.wait_for(lambda event: is_of(event, kind) and job in (None, event.job))
 
     def end_of(self, job: int) -> Event:
-        """Wait for the end of ``job``."""
         return self.wait_for(lambda event: isinstance(event, ENDINGS) and event.job == job)
 
     def finish(self, engine: EngineThread, command: Command) -> None:
-        """Have ``engine`` carry out ``command``, and wait until it has."""
         engine.submit(command)
         end = self.end_of(command.job)
         assert isinstance(end, JobFinished), end
 
     def of(self, job: int, kind: type[Event] = Event) -> list[Event]:
-        """Events posted for ``job``."""
         return [event for event in self.events if event.job == job and isinstance(event, kind)]
 
     def reports(self, job: int, kind: type = object) -> list[Any]:
-        """Reports of the preparation ``job``."""
         return [event.report for event in self.of(job, PreparationReport) if isinstance(event.report, kind)]
 
     def result(self, job: int) -> Any:
-        """Result of the preparation ``job``."""
         (prepared,) = self.of(job, Prepared)
         return prepared.result
 
@@ -97,7 +87,6 @@ def is_of(event: Event, kind: type) -> bool:
 
 
 def collected(speech: Generator[Piece, None, Synthesis]) -> tuple[list[Piece], Synthesis]:
-    """All pieces of a stream, and the whole."""
     pieces: list[Piece] = []
     while True:
         try:
@@ -124,8 +113,6 @@ class Follower(Observer):
 
 
 class Clock:
-    """A clock that is set by hand."""
-
     def __init__(self) -> None:
         self.now = 0.0
 

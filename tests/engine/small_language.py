@@ -103,7 +103,6 @@ def write_student(
 
 
 def write_order(root: Path, values: tuple[float, ...] = (3.0, 1.0, 2.0)) -> None:
-    """A measurement of layers."""
     measure = LayerImportance(WORD_ERROR, values)
     ImportanceRecord("lm-mini", fingerprint(root / "model.safetensors"), len(values), (measure,)).write(root / FILE)
 

@@ -27,7 +27,6 @@ LAYERS = 3
 
 
 def write_lm(root: Path) -> Path:
-    """A language model; its folder is in ``root``."""
     small = replace(SMALL_LM, hidden=32, layers=LAYERS, heads=2, key_value_heads=2, head_width=16, feed_forward=48)
     sizes = replace(TOKENIZER, width=16, inner_width=24, levels=(4, 4, 3))
     with torch.random.fork_rng():
@@ -40,7 +39,6 @@ def write_lm(root: Path) -> Path:
 
 
 def write_omni(root: Path, layers: int = 5) -> Path:
-    """A masked model; its folder is in ``root``."""
     small = replace(SMALL_OMNI, hidden=32, layers=layers, heads=2, key_value_heads=1, head_width=16, feed_forward=48)
     sizes = replace(CODEC, width=16, inner_width=24, codes=12, codebooks=CODEBOOKS, numbers=6)
     with torch.random.fork_rng():

@@ -18,7 +18,6 @@ from tests.engine.small_language import write_codec
 
 
 def described(layout: Layout) -> dict[str, object]:
-    """Content of the ``layout.json`` of ``layout``."""
     return {
         "phones": " ".join(layout.vocabulary.phones),
         "phones_per_token": HALVES,
@@ -53,7 +52,6 @@ CONFIG = {
 
 
 def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
-    """Write the model's folder to ``root``."""
     declared = {**CONFIG, "llm_config": {**CONFIG["llm_config"], "num_hidden_layers": layers}}
     root.mkdir(parents=True)
     torch.manual_seed(seed)

@@ -37,7 +37,6 @@ ENDLESS = "endless"
 
 
 def setting(steps: int = 4, **options: object) -> Setting:
-    """A setting for the small model."""
     return Setting("small", Values({"steps": steps, "spacing": "uniform", "cross_fade": 0.0, **options}))
 
 
@@ -120,7 +119,6 @@ def load(
 
 
 def make_backbone(seed: int, config: BackboneConfig = CONFIG) -> DiT | UNetT:
-    """The model's architecture with random weights."""
     torch.manual_seed(seed)
     backbone = (DiT if config.backbone == "DiT" else UNetT)(config).eval()
     torch.nn.init.normal_(backbone.proj_out.weight, std=0.1)

@@ -11,7 +11,6 @@ SMALL = VocosConfig(bands=20, width=16, inner_width=24, layers=2, window=64, hop
 
 
 def write_vocos(folder: Path, config: VocosConfig = SMALL, **changes: object) -> Vocos:
-    """An official folder with random weights."""
     widths = {"input_channels": config.bands, "dim": config.width, "intermediate_dim": config.inner_width}
     parts = {
         "feature_extractor": {"init_args": {"sample_rate": config.sample_rate, "padding": "center"}},

@@ -25,7 +25,6 @@ LONG = "Rice is often served in round bowls. The juice of lemons makes fine punc
 
 
 def spoken_together(model: Any, scripts: Sequence[Any]) -> list[Synthesis]:
-    """Speak all of ``scripts`` at once."""
     ended: dict[int, Any] = {}
     turns = iter([Turn(one, partial(ended.__setitem__, number)) for number, one in enumerate(scripts)])
     speak_together(model, lambda: next(turns, None), len(scripts))
@@ -57,7 +56,6 @@ def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: obj
 
 
 def view(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
-    """The view called ``name`` of :data:`TEXT`."""
     task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), Observer())
     return compute_view(name, task)
 
@@ -73,7 +71,6 @@ def write_all(root: Path) -> Path:
 
 
 def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
-    """The script of a synthesis of :data:`TEXT`."""
     return scripted(model, TEXT, voice("", "lm-mini"), chosen)
 
 
@@ -85,5 +82,4 @@ def stream(
     artefacts: Sequence[Artefact] = (),
     observer: Observer = SILENT,
 ) -> Generator[Piece, None, Synthesis]:
-    """Speak with any model piece by piece."""
     return (yield from model.stream(scripted(model, text, by, chosen, artefacts, observer), observer))

@@ -20,7 +20,6 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def read(words: list[str]) -> None:
-    """Parse ``words`` as the command line does before it runs anything."""
     if words[0] != "bench":
         parser_of(words[0]).parse_args(words)
     elif len(words) > 1:

@@ -87,7 +87,6 @@ def note(folder: Path, line: str) -> None:
 
 
 def finished(folder: Path) -> list[str]:
-    """What was noted."""
     path = folder / "finished"
     return path.read_text().splitlines() if path.exists() else []
 

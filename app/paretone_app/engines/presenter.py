@@ -108,7 +108,6 @@ class EnginesPresenter(Presenter):
         build.show(dialog)
 
     def add(self, name: str, start: str = START, python: str = PYTHON) -> None:
-        """Keep a host in the menu, and use it."""
         self._remember({**self.known, name: (start, python)}, name)
         self._offer_hosts()
         self._actions.attempt(lambda: self.use(name))
@@ -237,7 +236,6 @@ class EnginesPresenter(Presenter):
             self._ask("voices", "\n".join(place), offer)
 
     def _ask(self, what: str, text: str, use: Callable[[Any], object]) -> None:
-        """Ask the host, and ``use`` its answer."""
         engine = self.engine
         assert engine is not None
         engine.ask(what, text).add_done_callback(lambda answer: self._came.emit((engine, answer, use)))

@@ -150,7 +150,10 @@ class Banner(QWidget):
 
     def show_message(self, message: Message) -> None:
         """Show ``message`` on top and remove an earlier one with the same sentence."""
-        for one in [one for one in self._cards if one.message.sentence == message.sentence]:
+        same = [one for one in self._cards if one.message.sentence == message.sentence]
+        if not message.choices and any(one.message.choices for one in same):
+            return  # A failed job may say what a question says already.
+        for one in same:
             self._remove(one)
         card = Card(message, self)
         card.dismissed.connect(lambda: self.dismiss(card))

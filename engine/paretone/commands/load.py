@@ -14,11 +14,12 @@ from paretone.bench.report import table
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
 from paretone.commands.judge import COLUMNS
-from paretone.commands.terminal import Session
+from paretone.commands.terminal import Session, ending
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
 from paretone.measure.machine import describe
 from paretone.models import catalogue
+from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.reading import shown
 from paretone.serving import records, replies
@@ -121,7 +122,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     form = options.format or str(fields.get("response_format", FORMS[0]))
     if form not in FORMS:
         raise SettingError(f"Answers can be measured as {listed(FORMS, 'or')}, not {shown(form)}; give --format.")
-    target = Target(options.url, options.model, options.voice, options.token, form, fields)
+    like = None if options.reference is None else own_voice(options.reference)
+    target = Target(options.url, options.model, options.voice, options.token, form, fields, like)
     levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
     levels = levels or [Level(clients=one) for one in (1, 2, 4)]
     each, finished = options.seconds or options.requests, 0.0
@@ -143,7 +145,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         progress=progress,
     )
     found: list[Measured] = []
-    problem, code = "", 0
+    stopped: Cancelled | PlainError | None = None
     try:
         for one in load.run(levels):
             found.append(one)
@@ -151,7 +153,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     except (Cancelled, PlainError) as error:
         if not found:
             raise
-        problem, code = f"Stopped after {found[-1].level}. {error}".strip(), error.exit_code
+        stopped = error
+    problem, code = ending(stopped, f"after {found[-1].level}.", "measuring a server")
+    if not problem and (silent := [str(one.level) for one in found if not one.answered]):
+        problem, code = f"No request was answered at {listed(silent)}.", PlainError.exit_code
     rows = [one.row() for one in found]
     said_in = replies.keep(keep, found) if keep is not None else {}
     takes = [one.takes(options.record, target, describe().line) for one in found] if options.record is not None else []

@@ -74,6 +74,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
     if options.host not in LOCAL and not options.token:
         raise SettingError(f"On {options.host} anybody could ask for speech; give a --token, or listen on {LOCAL[0]}.")
+    port = 8880 if options.port is None else options.port
+    asyncio.run(speech_api.require_free(options.host, port))
+    if options.token != options.token.strip() or not options.token.isprintable():
+        raise SettingError("No client can send this --token; give one without line ends, and without blanks around it.")
     spoken, model = speak.prepared(options, session)
     chosen = {name: getattr(options, name) for name in ("token", "waiting", "folder", "batch")}
     server = speech_api.SpeechServer(session.executor, spoken, **chosen)
@@ -81,7 +85,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")
 
-    port = 8880 if options.port is None else options.port
     asyncio.run(speech_api.run(server, options.host, port, ready, session.terminal.cancelled.is_set))
     return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")
 

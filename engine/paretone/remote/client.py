@@ -64,8 +64,6 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class Line:
-    """State of the line to a host."""
-
     host: str
     connected: bool = False
     round_trip: float | None = None
@@ -207,7 +205,6 @@ class RemoteEngine(Posting):
 
     # --- A connection -------------------------------------------------------------------------------------------------
     async def _talk(self, port: int, token: str) -> None:
-        """Connect, and stay connected until the line breaks."""
         address, headers = f"http://127.0.0.1:{port}/engine", {"Authorization": f"Bearer {token}"}
         async with aiohttp.ClientSession(headers=headers) as session:
             try:
@@ -327,7 +324,7 @@ class RemoteEngine(Posting):
             found = await arrived.get()
             if found.number <= self._hello.seen:
                 continue
-            await self._deliver(wire.event(wire.plain(found.payload)))
+            await self._deliver(wire.of(wire.plain(found.payload), Event))
             self._hello = replace(self._hello, seen=found.number)
 
     async def _deliver(self, event: Event) -> None:
@@ -366,7 +363,6 @@ class RemoteEngine(Posting):
             self._wanted.set()
 
     def _cancel_waiting(self, job: int) -> bool:
-        """Cancel a job that was not sent yet."""
         found = next((one for one in self._waiting if one.job == job and one.carried_out_by), None)
         if found is None:
             return False
@@ -402,7 +398,6 @@ class RemoteEngine(Posting):
             await self._wanted.wait()
 
     async def _wait_for_end(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """After the last command, wait for the host to close."""
         self._ending = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):

@@ -55,7 +55,6 @@ def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
 
 
 def _opened(database: Path) -> closing[sqlite3.Connection]:
-    """A connection that only reads."""
     return closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True))
 
 

@@ -123,8 +123,6 @@ def require_version(theirs: str) -> None:
 
 
 class EngineServer:
-    """One engine and its window."""
-
     def __init__(self, data: Path, *, grace: float, stay: bool = False) -> None:
         """``data``: the host's data folder; ``stay``: begin anew when a window closes, instead of ending."""
         self.data, self._grace, self._stay = data, grace, stay
@@ -141,7 +139,6 @@ class EngineServer:
 
     # --- The engine ---------------------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Start an engine, on the running loop."""
         self._loop = asyncio.get_running_loop()
         self._session, self._received = secrets.token_hex(8), 0
         self._jobs.clear()
@@ -292,7 +289,7 @@ class EngineServer:
         tree = wire.plain(found.payload)
         job = tree.get("job") if isinstance(tree, dict) else None
         try:
-            command = self._here(wire.command(tree))
+            command = self._here(wire.of(tree, commands.Command))
             if isinstance(command, commands.ShutDown):
                 await self.end(again=self._stay)
                 if self._connection is not None:
@@ -406,7 +403,6 @@ async def serve(
 
 
 def _keep(path: Path, found: dict[str, Any]) -> None:
-    """Write the state file, readable for its user only."""
     with files.explained(SettingError, f"{path} could not be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)

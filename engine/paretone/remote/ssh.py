@@ -101,8 +101,6 @@ async def _lines(stream: asyncio.StreamReader | None) -> AsyncIterator[str]:
 
 
 class SshLink:
-    """A :class:`paretone.remote.client.Link` over ``ssh``."""
-
     def __init__(self, host: SshHost) -> None:
         self._host, self.host = host, host.target
         self._starter: asyncio.subprocess.Process | None = None
@@ -203,7 +201,7 @@ print(json.dumps({"python": sys.version.split()[0], "fits": (3, 11) <= sys.versi
                   "torch": importlib.util.find_spec("torch") is not None}))
 """
 _INSTALL = """
-import os, pathlib, shutil, signal, subprocess, sys, threading
+import os, pathlib, shutil, signal, site, subprocess, sys, threading
 top = pathlib.Path.home() / TOP
 made, engine = top / NAME, top / "engine"
 wheel = str(next(made.glob("*.whl")))
@@ -238,9 +236,13 @@ def run(*words):
 threading.Thread(target=watch, daemon=True).start()
 if run(sys.executable, "-m", "venv", "--system-site-packages", str(made)):
     leave(1)
+if sys.prefix != sys.base_prefix:  # Of a virtual environment, venv passes on only what lies below it.
+    seen = ["import site; site.addsitedir(%r)" % one for one in site.getsitepackages()]
+    next(made.glob("lib/python*/site-packages")).joinpath("host.pth").write_text(chr(10).join(seen))
 pip = [str(made / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-if run(*pip, wheel + "[serve]") and run(*pip, "--no-deps", "--no-index", wheel):
+if run(*pip, "--no-deps", "--no-index", "--force-reinstall", wheel):  # Even if that Python has the same version.
     leave(1)
+run(*pip, wheel + "[serve]")  # Without a package index, the packages there must do.
 if run(str(made / "bin" / "paretone"), "--version"):
     print("The host reaches no package index: install aiohttp, msgspec and what Paretone needs there.", file=sys.stderr)
     leave(1)

@@ -64,8 +64,6 @@ class Envelope(NamedTuple):
 
 @dataclass(frozen=True)
 class Hello:
-    """The window's first message."""
-
     paretone: str
     """The program's version."""
     window: str
@@ -280,24 +278,15 @@ def _decoded(content: msgspec.Raw | bytes, problem: str, **how: Any) -> Any:
         raise WireError(f"{problem}: {shortened(str(error))}.") from error
 
 
-def command(data: Any) -> commands.Command:
-    """The command that :func:`plain` values say."""
-    return _of(data, commands.Command)
-
-
-def event(data: Any) -> events.Event:
-    return _of(data, events.Event)
-
-
 def changed(value: commands.Command, change: Replace) -> commands.Command:
-    """A command with every object in it changed."""
-    return command(plain(msgspec.Raw(msgspec.msgpack.encode(packed(value, change)))))
+    return of(plain(msgspec.Raw(msgspec.msgpack.encode(packed(value, change)))), commands.Command)
 
 
 Root = TypeVar("Root", commands.Command, events.Event)
 
 
-def _of(data: Any, root: type[Root]) -> Root:
+def of(data: Any, root: type[Root]) -> Root:
+    """The command or event that :func:`plain` values say. Raises :class:`WireError`."""
     try:
         found = _read(data)
     except RecursionError as error:
@@ -362,7 +351,6 @@ _KINDS: dict[Any, tuple[type, ...]] = {**{one: (one,) for one in (*_PLAIN, np.nd
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether ``value`` is as its annotation says."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _KINDS:
         return type(value) in _KINDS[hint]
@@ -391,7 +379,6 @@ def _values(value: dict[str, Any]) -> Values:
 
 
 def _pairs(value: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Names and values of a table."""
     pairs = value.get("of")
     if set(value) != {_TYPE, "of"} or not isinstance(pairs, list):
         raise WireError(f"A table must be a list of names and values, not {_shown(value)}.")

@@ -4,6 +4,7 @@ Neither needs the other: the client measures servers that nobody here wrote."""
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def may(request: web.Request, token: str) -> bool:
-    """Whether a request has the ``token``."""
     given = request.headers.get("Authorization", "")
     return hmac.compare_digest(*(one.encode("utf-8", "surrogateescape") for one in (given, f"Bearer {token}")))
 
@@ -26,8 +26,11 @@ def may(request: web.Request, token: str) -> bool:
 async def listening(application: web.Application, host: str, port: int, grace: float) -> AsyncIterator[tuple[str, int]]:
     """Serve ``application``, and at the end wait ``grace`` seconds for running requests; its host, as in an address,
     and port. ``port`` 0: a free one. Raises :class:`SettingError` if nothing can listen there."""
-    from aiohttp import web
+    from aiohttp import http_exceptions, web
 
+    # What is no request at all is told in its answer; logs are for what goes wrong here.
+    malformed = http_exceptions.HttpProcessingError
+    logging.getLogger("aiohttp.server").addFilter(lambda one: not isinstance((one.exc_info or "..")[1], malformed))
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
     await runner.setup()
     try:

@@ -37,7 +37,9 @@ from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
+from paretone.models.base import Voice
 from paretone.observer import Check
+from paretone.reading import printable, shortened, shown
 from paretone.serving.records import FORMS, KEPT, Level
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -48,13 +50,15 @@ BUFFERS = (0.0, 0.1, 0.3)
 """Seconds that a player waits after the first audio before it plays."""
 PERCENTILES = (50, 90, 95, 99)
 PCM_RATE = 24_000
-"""Of raw samples, in hertz, unless the answer says otherwise: OpenAI's."""
+"""Of raw samples, in hertz, unless the answer's headers say otherwise: OpenAI's."""
 _RTF = re.compile(r"(x-)?(rtf|real-?time-?factor)", re.IGNORECASE)
 """Headers with a real-time factor."""
 _ENCODED = (b"OggS", b"fLaC", b"ID3", b'{"')
 """Beginnings of answers that are no samples, whatever their headers say."""
 LONGEST_SECONDS = 600.0
 """Of one request."""
+LARGEST_BYTES = 1 << 28
+"""Of one answer."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Target:
     """One of :data:`~paretone.serving.records.FORMS`."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """Further fields of each request."""
+    like: Voice | None = None
+    """Whose voice the answers should have, if that is known: of a recording that they clone, for example."""
 
     @property
     def endpoint(self) -> str:
@@ -144,8 +150,6 @@ class Reply:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a server did under one load."""
-
     level: Level
     replies: tuple[Reply, ...]
     seconds: float
@@ -163,9 +167,11 @@ class Measured:
 
     def takes(self, title: str, target: Target, machine: str) -> list[Take]:
         """The first :data:`~paretone.serving.records.KEPT` answers of the server ``title`` as takes."""
-        asked = {name: value for name, value in target.body("", None).items() if isinstance(value, int | float | str)}
+        plain = ((name, one) for name, one in target.body("", None).items() if isinstance(one, int | float | str))
+        asked = {name: one for name, one in plain if not str(one).startswith("data:")}  # Recordings are large.
         setting = Setting(f"server {title}", Values({**asked, **self.level.option, "url": target.url}))
-        voice, label = target.voice or "the server's own", f"{title}, {self.level}"
+        voice = target.like.id if target.like else target.voice or "the server's own"
+        label = f"{title}, {self.level}"
         return [
             one.take(replace(setting, seed=one.seed or 0), voice, machine, label=label) for one in self.answered[:KEPT]
         ]
@@ -219,8 +225,6 @@ def hash_of(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """Measures ``target`` with ``texts`` and ``seeds`` in turn."""
-
     target: Target
     texts: Sequence[str]
     _: KW_ONLY
@@ -247,8 +251,10 @@ class Load:
     async def _run(self, level: Level) -> Measured:
         headers = {"Authorization": f"Bearer {self.target.token}"} if self.target.token else {}
         times = aiohttp.ClientTimeout(total=LONGEST_SECONDS)
+        connector, traces = aiohttp.TCPConnector(limit=0), aiohttp.TraceConfig()
+        traces.on_connection_reuseconn.append(_reused)
         async with aiohttp.ClientSession(
-            headers=headers, timeout=times, connector=aiohttp.TCPConnector(limit=0)
+            headers=headers, timeout=times, connector=connector, trace_configs=[traces]
         ) as session:
             await self._warm(session)
             began, used = time.perf_counter(), time.process_time()
@@ -280,7 +286,6 @@ class Load:
         answers, began, started = list[_Answer](), time.perf_counter(), 0
 
         def another(due: float) -> bool:
-            """Whether a request begins when it is ``due``."""
             nonlocal started
             fits = due < began + self.seconds if self.seconds else started < self.requests
             started += fits
@@ -313,43 +318,68 @@ _Answer = Callable[[], Reply]
 """Reads the samples that came: after the load, as all streams share this processor."""
 
 
+async def _reused(session: aiohttp.ClientSession, context: Any, told: object) -> None:
+    context.trace_request_ctx.append(True)
+
+
 async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: int | None, due: float) -> _Answer:
     """One request; ``due``: when it should begin, by :func:`time.perf_counter`."""
     pieces: list[tuple[float, bytes]] = []
-    rate, reported = PCM_RATE, None
+    rate, reported, received = PCM_RATE, None, 0
+    reused: list[bool] = []
 
     def failed(kind: str, detail: str) -> _Answer:
         return partial(Reply, text, seed, kind, detail, seconds=time.perf_counter() - due)
 
     try:
-        async with session.post(target.endpoint, json=target.body(text, seed)) as answer:
+        body = target.body(text, seed)
+        async with session.post(target.endpoint, json=body, allow_redirects=False, trace_request_ctx=reused) as answer:
+            reused.clear()
+            if where := answer.headers.get("Location"):
+                return failed(f"HTTP {answer.status}", f"The server sends on to {shown(where)}; measure that address.")
             if answer.status != 200:
                 return failed(f"HTTP {answer.status}", await _message(answer))
             if (kind := answer.content_type).startswith("text/") or kind.endswith("json"):
                 said = "ask for no events" if kind == "text/event-stream" else await _message(answer)
                 return failed("no sound", f"The answer is {kind}, not audio: {said.rstrip('.')}.")
-            if answer.headers.get("X-Sample-Rate", "").isdecimal():
-                rate = int(answer.headers["X-Sample-Rate"]) or PCM_RATE
-            named = [value for name, value in answer.headers.items() if _RTF.fullmatch(name)]
-            with suppress(IndexError, ValueError):
-                reported = float(named[0])
+            found = answer.headers
+            kinds = f"rate={found.get('X-Sample-Rate', '')};{found.get('Content-Type', '')}"
+            if named := re.search(r"rate=(\d{4,6})\b", kinds):
+                rate = int(named[1])
+            with suppress(StopIteration, ValueError):
+                reported = float(next(value for name, value in found.items() if _RTF.fullmatch(name)))
             async for piece in answer.content.iter_any():
                 pieces.append((time.perf_counter() - due, piece))
+                if (received := received + len(piece)) > LARGEST_BYTES:
+                    return failed("no end", f"More than {LARGEST_BYTES >> 20} MiB came.")
     except TimeoutError:
         return failed("timeout", f"No end within {LONGEST_SECONDS:g} s.")
     except aiohttp.ClientPayloadError as error:
-        return failed("cut off", str(error))
+        return failed("cut off", _reason(error))
+    except aiohttp.ClientConnectorCertificateError as error:
+        why = getattr(error.certificate_error, "verify_message", error.certificate_error)
+        return failed("no connection", f"Its certificate is not trusted: {why}; name its file in SSL_CERT_FILE.")
     except (aiohttp.ClientError, ValueError) as error:  # Also a token that no header can hold.
-        return failed("no connection", str(error).replace(" ssl:default", ""))
+        if reused:  # The server closed that connection meanwhile, as it may: no fault of its answers.
+            return await ask(session, target, text, seed, due)
+        return failed("no connection", _reason(error))
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
+
+
+def _reason(error: BaseException) -> str:
+    """What aiohttp says in several lines, with a status and an address, in one without."""
+    said = str(getattr(error.__cause__ or error, "message", "") or error)
+    return shortened(" ".join(said.split()).rstrip(".^ ")).replace(" ssl:default", "")
 
 
 async def _message(answer: aiohttp.ClientResponse) -> str:
     """The message of an error in OpenAI's form; otherwise the beginning of the answer."""
     body = await answer.text(errors="replace")
+    if "\0" in body:  # Sound under another status, for example.
+        return ""
     with suppress(ValueError, LookupError, TypeError):
         body = str(json.loads(body)["error"]["message"])
-    return body[:300]
+    return printable(shortened(body, 300))
 
 
 def _reply(
@@ -363,40 +393,40 @@ def _reply(
 ) -> Reply:
     """The reply with its sound: arrivals count samples, without the header of a WAV file."""
     body = b"".join(piece for _, piece in pieces)
-    header, width = 0, 2
+    header, end = 0, len(body)
     try:
         if body.startswith(_ENCODED):
             raise ValueError(f"The answer is no {form}: it begins with {body[:12]!r}.")
         if form == "wav" or body[:4] == b"RIFF":  # Some servers send it whatever is asked for.
-            header, rate, width = _wav_form(body)
-        whole = (len(body) - header) // width
-        if whole <= 0:
-            raise ValueError("The answer is empty.")
-        if width == 2:
-            samples = np.frombuffer(body, "<i2", whole, header).astype(np.float32) / 32768
+            header, end = _wav_samples(body)
+            # With the sizes of what came: servers write a header before they know them.
+            sizes = [one.to_bytes(4, "little") for one in (end - 8, end - header)]
+            whole = b"".join((body[:4], sizes[0], body[8 : header - 4], sizes[1], body[header:end]))
+            found, rate = soundfile.read(io.BytesIO(whole), dtype="float32", always_2d=True)
+            samples = found.mean(axis=1)
         else:
-            samples = soundfile.read(io.BytesIO(body), dtype="float32", always_2d=True)[0].mean(axis=1)
+            samples = np.frombuffer(body, "<i2", end // 2).astype(np.float32) / 32768
+        if not len(samples):
+            raise ValueError("The answer is empty.")
     except (ValueError, soundfile.LibsndfileError) as error:
         return Reply(text, seed, "no sound", str(error), seconds=seconds)
-    ends = zip((when for when, _ in pieces), accumulate(len(piece) for _, piece in pieces), strict=True)
-    arrivals = tuple((when, (received - header) // width) for when, received in ends if received > header)
+    ends = zip((when for when, _ in pieces), accumulate(len(one) for _, one in pieces), strict=True)
+    shares = ((when, (min(at, end) - header) / (end - header)) for when, at in ends if at > header)
+    arrivals = tuple((when, round(len(samples) * share)) for when, share in shares)
     return Reply(text, seed, "", "", arrivals, seconds, samples, rate, reported)
 
 
-def _wav_form(body: bytes) -> tuple[int, int, int]:
-    """Bytes of the header, sample rate, and bytes per frame of a WAV file, whatever length its header claims. Raises
-    :class:`ValueError`."""
+def _wav_samples(body: bytes) -> tuple[int, int]:
+    """Where the samples of a WAV file begin and end: at its end, whatever length its header claims, unless another
+    part follows. Raises :class:`ValueError`."""
     if body[:4] != b"RIFF" or body[8:12] != b"WAVE":
         raise ValueError(f"The answer is no WAV file: it begins with {body[:12]!r}.")
-    place, rate, width = 12, 0, 0
+    place = 12
     while place + 8 <= len(body):
         name, size = body[place : place + 4], int.from_bytes(body[place + 4 : place + 8], "little")
-        if name == b"fmt ":
-            rate = int.from_bytes(body[place + 12 : place + 16], "little")
-            width = int.from_bytes(body[place + 20 : place + 22], "little")
+        begin, place = place + 8, place + 8 + size + size % 2
         if name == b"data":
-            if not rate or not width:
-                break
-            return place + 8, rate, width
-        place += 8 + size + size % 2
-    raise ValueError("The answer is a WAV file without a description of its samples.")
+            part, after = re.fullmatch(rb"[\w ]{4}", body[place : place + 4]), body[place + 4 : place + 8]
+            fits = place + 8 + int.from_bytes(after, "little") <= len(body)
+            return begin, begin + size if part and fits else len(body)
+    raise ValueError("The answer is a WAV file without samples.")

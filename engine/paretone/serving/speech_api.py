@@ -43,8 +43,8 @@ _TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "mp3": "
 _KNOWN = {"input", "model", "voice", "response_format", "stream_format", "speed", "seed", "user"}
 GRACE_SECONDS = 1.0
 """For running requests when the server ends; then they are cancelled."""
-UNKNOWN_LENGTH = 0xFFFFFFFF
-"""Sizes in the header of a streamed WAV file."""
+PATIENCE_SECONDS = 60.0
+"""For a client to send its request, and to take each piece of audio."""
 
 
 class Refused(Exception):
@@ -63,8 +63,6 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """A checked request."""
-
     command: Synthesise
     form: str
     """Of the audio, such as ``wav``."""
@@ -113,8 +111,6 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
 
 
 class SpeechServer:
-    """Serves an executor with a loaded model."""
-
     def __init__(
         self, executor: Executor, usual: Synthesise, *, token: str, waiting: int, folder: str, batch: int = 1
     ) -> None:
@@ -176,7 +172,12 @@ class SpeechServer:
 
     # --- Speech -------------------------------------------------------------------------------------------------------
     async def _speech(self, request: web.Request) -> web.StreamResponse:
-        wanted = asked(await request.read(), self._usual, self._model, self._folder)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                body = await request.read()
+        except TimeoutError as error:
+            raise Refused(408, f"The request did not come whole within {PATIENCE_SECONDS:.0f} s.") from error
+        wanted = asked(body, self._usual, self._model, self._folder)
         if self._waiting >= self._most and self._turn.locked():
             raise Refused(429, f"{self._waiting} requests wait already; try again later.", code="queue_full")
         self._waiting += 1
@@ -184,24 +185,19 @@ class SpeechServer:
             await self._turn.acquire()
         finally:
             self._waiting -= 1
-        self._speaking += 1
+        pieces = self._pieces(wanted.command)
         try:
-            pieces = self._pieces(wanted.command)
             # The first piece comes before the answer begins, so that a failure is still told as one.
             first = await anext(pieces, None)
             if first is None:
                 raise Refused(500, "The model said nothing.")
-            try:
-                if wanted.form in STREAMED:
-                    return await self._send(request, wanted, first, pieces)
-                samples = np.concatenate([first.samples, *[one.samples async for one in pieces]])
-                body = await asyncio.to_thread(encoded, samples, first.sample_rate, *WHOLE[wanted.form])
-                return web.Response(body=body, content_type=_TYPES[wanted.form])
-            finally:
-                await pieces.aclose()
+            if wanted.form in STREAMED:
+                return await self._send(request, wanted, first, pieces)
+            samples = np.concatenate([first.samples, *[one.samples async for one in pieces]])
+            body = await asyncio.to_thread(encoded, samples, first.sample_rate, *WHOLE[wanted.form])
+            return web.Response(body=body, content_type=_TYPES[wanted.form])
         finally:
-            self._speaking -= 1
-            self._turn.release()
+            await pieces.aclose()
 
     async def _send(
         self, request: web.Request, wanted: Asked, first: AudioReady, others: AsyncIterator[AudioReady]
@@ -214,13 +210,14 @@ class SpeechServer:
             if wanted.events:
                 delta = {"type": "speech.audio.delta", "audio": base64.b64encode(data).decode()}
                 data = f"data: {json.dumps(delta)}\n\n".encode()
-            await response.write(data)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await response.write(data)
 
-        await write((wav_head(first.sample_rate) if wanted.form == "wav" else b"") + pcm(first.samples))
         try:
+            await write((wav_head(first.sample_rate) if wanted.form == "wav" else b"") + pcm(first.samples))
             async for piece in others:
                 await write(pcm(piece.samples))
-        except Refused:
+        except (Refused, TimeoutError):
             # The answer has begun: cut it off, so that no client takes a part for the whole.
             if request.transport is not None:
                 request.transport.abort()
@@ -231,7 +228,8 @@ class SpeechServer:
         return response
 
     async def _pieces(self, command: Synthesise) -> AsyncGenerator[AudioReady]:
-        """Audio of ``command`` as it comes. Ending the iteration cancels it. Raises :class:`Refused`."""
+        """Audio of ``command`` as it comes. Ending the iteration cancels it. Its turn ends once all is spoken, however
+        slowly it is taken. Raises :class:`Refused`."""
         loop, cancelled = asyncio.get_running_loop(), threading.Event()
         heard: asyncio.Queue[AudioReady | None] = asyncio.Queue()
 
@@ -248,7 +246,15 @@ class SpeechServer:
             self._thread.submit(self._speak_together)
         else:
             spoken = loop.run_in_executor(self._thread, self._executor.carry_out, command, hear, cancelled)
-        spoken.add_done_callback(lambda _: heard.put_nowait(None))
+
+        def end(spoken: asyncio.Future[object]) -> None:
+            heard.put_nowait(None)
+            self._speaking -= 1
+            self._turn.release()
+            spoken.exception()  # Told below, or nobody is there to tell.
+
+        self._speaking += 1
+        spoken.add_done_callback(end)
         try:
             while (piece := await heard.get()) is not None:
                 yield piece
@@ -263,11 +269,8 @@ class SpeechServer:
         finally:
             cancelled.set()
             await asyncio.wait([spoken])
-            spoken.exception()  # Told above, or nobody is there to tell.
 
     def _speak_together(self) -> None:
-        """Speak what was asked for, with what is asked for meanwhile."""
-
         def following() -> Turn | None:
             while self._asked:
                 one = self._asked.popleft()
@@ -282,8 +285,6 @@ class SpeechServer:
 
 @dataclass(frozen=True)
 class _Speaking:
-    """A request among those spoken at once."""
-
     command: Synthesise
     job: RunningJob
     ended: Future[object] = field(default_factory=Future)
@@ -301,10 +302,15 @@ def pcm(samples: np.ndarray) -> bytes:
 
 
 def wav_head(rate: int) -> bytes:
-    """Header of a WAV file of 16-bit samples, mono, whose length is not known yet."""
+    """Header of a WAV file of 16-bit samples, mono, whose length is not known yet: its sizes are the largest."""
     form = struct.pack("<HHIIHH", 1, 1, rate, 2 * rate, 2, 16)
-    before = struct.pack("<4sI4s4sI", b"RIFF", UNKNOWN_LENGTH, b"WAVE", b"fmt ", len(form))
-    return before + form + struct.pack("<4sI", b"data", UNKNOWN_LENGTH)
+    before = struct.pack("<4sI4s4sI", b"RIFF", 0xFFFFFFFF, b"WAVE", b"fmt ", len(form))
+    return before + form + struct.pack("<4sI", b"data", 0xFFFFFFFF)
+
+
+async def require_free(host: str, port: int) -> None:
+    async with listening(web.Application(), host, port, 0.0):
+        pass
 
 
 async def run(

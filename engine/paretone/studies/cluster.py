@@ -284,7 +284,6 @@ class Cluster:
         return came
 
     def log(self) -> list[str]:
-        """Tasks per node, and events, in sentences."""
         done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
         return [*([f"Tasks done: {done}."] if done else []), *self._log]
 

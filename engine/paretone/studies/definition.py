@@ -170,7 +170,7 @@ class _Reader:
             return PAPER_SEEDS
         seeds = self._fields.wholes("seeds", (0,))
         if len(set(seeds)) < len(seeds):
-            raise StudyError("seeds has one twice.")
+            raise StudyError("a seed is given twice.")
         return seeds
 
     def _evaluation(self) -> EvaluationSet | None:
@@ -254,9 +254,9 @@ class _Reader:
                 knobs = study_fields(used.get(name, {}), f"setting[{index}].techniques.{name}.")
                 fixed = published[name].knobs if name in published else {}
                 setting = setting.with_technique(used_technique(technique(name), {**fixed, **knobs.all()}))
-            if reason := self._problem(setting):
-                raise StudyError(f"setting[{index}] cannot be used: {reason}")
             name = fields.text("name") or named
+            if reason := self._problem(setting):
+                raise StudyError(f"{shown(name) if name else f'setting[{index}]'} cannot be used: {reason}")
             fields.require_known()
             found.append(Candidate(setting, LISTED, name))
         for _, settings in hooks("settings"):
@@ -304,8 +304,8 @@ class _Reader:
             return
         raise StudyError(
             f"the search asks for {asked[0].title} against the baseline, which is spoken under the study's options, "
-            f"and varies {options[0].knob}; vary that in [grid], or ask for a figure that needs no baseline, such as "
-            "real_time_factor."
+            f"and varies {options[0].knob}; try every combination of that ([grid]), or ask for a figure that needs no "
+            f"baseline, such as {metric('real_time_factor').title}."
         )
 
     def _problem(self, setting: Setting) -> str | None:
@@ -324,7 +324,7 @@ def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
     ]
     raise StudyError(
         f"this would be {grouped(takes)} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, "
-        f"and more than {grouped(limit)} are refused. Omit values, use a search, or set 'limit' to allow it."
+        f"and more than {grouped(limit)} are refused. Omit values or use a search; limit in the file allows more."
     )
 
 

@@ -183,7 +183,7 @@ def _from_lines(lines: Sequence[str], path: Path, audio: Path | None) -> Iterato
 
 def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> StudySentence:
     if audio is None:
-        raise StudyError(f"{path} is a list of LibriSpeech; give the folder of test-clean as 'manifest_audio'.")
+        raise StudyError(f"{path} is a list of LibriSpeech; give the folder of its recordings (manifest_audio).")
     prompt, _, transcript, spoken, _, text = parts
 
     def recording(name: str) -> str:

@@ -215,7 +215,6 @@ def _tests(results: Results) -> list[str]:
 
 
 def _players(results: Results) -> list[str]:
-    """Players by sentence, for as many sentences as the page can hold."""
     sentences: dict[tuple[str, str, int], list[tuple[int, str, PlayableTake]]] = {}
     for number, one in enumerate(results.settings, start=1):
         for heard in results.heard.get(one.key, ()):
@@ -402,7 +401,6 @@ _TEX |= {"α": "$\\alpha$", "γ": "$\\gamma$"}
 
 
 def _tex(text: str) -> str:
-    """``text`` with LaTeX's special characters escaped."""
     return text.translate(str.maketrans(_TEX))
 
 

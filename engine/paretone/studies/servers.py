@@ -56,7 +56,7 @@ def servers_of(fields: Fields, root: Path) -> list[Candidate]:
     for index, given in enumerate(fields.list("server")):
         for one in _settings(study_fields(given, f"server[{index}]."), root, f"server[{index}]"):
             if one.key in found:
-                raise StudyError(f"server[{index}] asks for the same as another one: {one.name}; delete one.")
+                raise StudyError(f"two servers are asked for the same: {one.name}; delete one.")
             found[one.key] = one
     return list(found.values())
 
@@ -84,20 +84,18 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     # An export's request names a seed; the study's is sent in its place.
     reserved = {"input", "seed", "extra_params.seed"} if own[_SEEDED] else {"input"}
     if taken := reserved & {*given, *varied}:
-        raise StudyError(f"{where}: the field {shown(min(taken))} of a request is the study's; leave it out.")
+        raise StudyError(f"the server {name} gets {shown(min(taken))} from the study; leave that field out.")
     for load, (cloned, voice), chosen in product(loads, recordings, product(*varied.values())):
         asked = {**request, **dict(zip(varied, chosen, strict=True))}
         for one, value in asked.items():
             if one in _OWN or (one == CLONED and not str(value).startswith(("http", "data:", "file:"))):
-                raise StudyError(f"{where}: {one} is not a field of a request; give it as {where}.{one}.")
+                raise StudyError(f"{one} is the server's own ([[server]]), not a field of its requests.")
             if not isinstance(value, bool | int | float | str):
-                raise StudyError(
-                    f"{where}: the field {shown(one)} of a request must be a number, a text, or true or false."
-                )
+                raise StudyError(f"the field {shown(one)} for {name} must be a number, a text, or true or false.")
         if outer := next((one for one in asked if any(other.startswith(f"{one}.") for other in asked)), ""):
-            raise StudyError(f"{where}: the field {shown(outer)} of a request has a value, and fields within it.")
+            raise StudyError(f"the field {shown(outer)} for {name} has a value, and fields within it.")
         if (form := asked.get("response_format", FORMS[0])) not in FORMS:
-            raise StudyError(f"{where}: response_format must be {listed(FORMS, 'or')}, not {shown(form)}.")
+            raise StudyError(f"response_format for {name} must be {listed(FORMS, 'or')}, not {shown(form)}.")
         words = [f"at {load}", *([voice.title] if voice is not None and len(recordings) > 1 else [])]
         words += [f"{one} {plain(value)}" for one, value in zip(varied, chosen, strict=True)]
         setting = Setting(f"server {name}", Values({**asked, **cloned, **own, **load.option}))
@@ -174,8 +172,6 @@ def target_of(candidate: Candidate, voice: Voice) -> Target:
 
 
 class Asking:
-    """Asks the servers of ``study``."""
-
     def __init__(self, study: Study, observer: Observer, answered: Callable[[int], None]) -> None:
         """``answered`` gets the number of answered cells of a candidate, while it is asked."""
         require_serving()
@@ -230,11 +226,12 @@ class Asking:
         if reply.failure:
             return Failed(task, f"{candidate.name}: {reply.failure}. {reply.detail}".strip(), reply.seconds)
         began = time.perf_counter()
-        take = reply.take(task.setting, spoken.voice.id, self._machine, take_id(cell))
+        voice = candidate.cloned or spoken.voice
+        take = reply.take(task.setting, voice.id, self._machine, take_id(cell))
         if cell.round:
             return Made(task, replace(take, samples=take.samples[:0]), reply.seconds, "", reply.seconds)
         if self._judges is None:
             self._judges = [judge_named(name).ready(self._study.equipment(()).texts) for name in self._study.judges]
-        given = spoken.text, candidate.cloned or spoken.voice, take.samples, take.sample_rate
+        given = spoken.text, voice, take.samples, take.sample_rate
         verdicts = tuple(heard(one, *given) for one in self._judges)
         return Made(task, take, reply.seconds, "", reply.seconds + time.perf_counter() - began, verdicts)

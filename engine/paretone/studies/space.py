@@ -34,8 +34,6 @@ SAMPLERS = ("auto", "tpe", "nsga2", "random")
 
 @dataclass(frozen=True)
 class VariedKnob:
-    """An option or knob with a list of ``values``."""
-
     technique: str
     """Name of the technique, or ``""`` for an option of the model."""
     knob: str

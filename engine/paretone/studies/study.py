@@ -102,7 +102,6 @@ class Study:
                     yield Cell(candidate.key, spoken.key, seed, number)
 
     def equipment(self, judges: Sequence[str]) -> Equipment:
-        """What its tasks need, with these judges."""
         texts = tuple(dict.fromkeys(one.text for one in self.utterances))
         return Equipment(
             self.model, self.folder, self.variant, self.device, tuple(judges), texts, self.vocoder, self.batch
@@ -113,7 +112,6 @@ class Study:
 
 
 def results_folder(file: str | Path) -> Path:
-    """Default folder of the results of the study in ``file``."""
     return Path(file).with_suffix(".study")
 
 
@@ -176,8 +174,6 @@ class Prepare:
 
 @dataclass(frozen=True)
 class MeasureReference:
-    """Judge the reference speech of an utterance."""
-
     spoken: StudySentence
 
 

@@ -192,7 +192,6 @@ def test_both_have_to_be_heard_to_the_end() -> None:
 
 # --- MUSHRA ----------------------------------------------------------------------------------------------------------
 def _rate_all(session: MushraSession, scores: dict[int, int]) -> None:
-    """Rate each slider by its stimulus."""
     session.hear(0)
     for button in session.sliders:
         session.hear(button)

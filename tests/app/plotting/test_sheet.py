@@ -46,8 +46,6 @@ from tests.engine.views.test_figure import figure as of
 
 
 class Plain(Chart):
-    """Axes and nothing else."""
-
     def cursor_text(self) -> str:
         return ""
 

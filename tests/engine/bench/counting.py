@@ -9,11 +9,9 @@ NAME = "counting"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The bench's own options."""
     parser.add_argument("--upto", type=int, default=2)
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Count."""
     rows = tuple({"number": number} for number in range(arguments.upto))
     return Report(NAME, len(rows), (0.0, len(rows)), "How far it counted.", rows, describe().to_json())

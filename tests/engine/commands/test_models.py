@@ -90,7 +90,6 @@ def test_a_missing_file_names_the_command_that_writes_it(paretone: Console, tmp_
 # --- Trained weights --------------------------------------------------------------------------------------------------
 @pytest.fixture
 def root(paretone: Console, tmp_path: Path) -> Path:
-    """A model with two drafts and two students."""
     place = write_model(tmp_path / "model")
     other = write_draft(place, lambda weight: 1.2 * weight)
     other.rename(other.with_name("draft-3.safetensors"))

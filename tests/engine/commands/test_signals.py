@@ -84,8 +84,6 @@ def _table() -> list[object]:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that was sent a signal."""
-
     code: int
     said: list[str]
     """Lines of standard error."""
@@ -197,6 +195,5 @@ def test_the_second_signal_interrupts_a_training_at_once(number: signal.Signals)
 
 
 def _processor_seconds(process: int) -> float:
-    """What it and its children have used."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

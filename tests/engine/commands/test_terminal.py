@@ -15,8 +15,6 @@ from paretone.session.events import EngineStatus, Progress
 
 
 class Screen(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 

@@ -102,7 +102,6 @@ class Exported:
     profile: Profile
 
     def to(self, target: str, folder: Path) -> Path:
-        """Export to ``target`` into ``folder``."""
         export(self.profile, target, folder, Observer(), str(self.root))
         return folder
 

@@ -40,7 +40,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def exported(installed: Path, out: Path, target: str, *used: UsedTechnique) -> tuple[Path, Path]:
-    """The weight file and the folder of an export."""
     setting = Setting(MODEL.id, MODEL.options_with())
     for one in used:
         setting = setting.with_technique(one)

@@ -20,7 +20,6 @@ from tests.engine.command_line import Console
 
 
 def plain(model: Model, **options: object) -> Profile:
-    """A profile without techniques."""
     return Profile(Setting(model.id, model.options_with(**options), seed=7), "a" * 64, model.variant or model.id)
 
 
@@ -164,7 +163,6 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> N
 
 
 def large(folder: Path) -> dict[str, Content]:
-    """A file to copy, and one to make."""
     source = folder / "source.bin"
     source.write_bytes(bytes(PIECE_BYTES + 3))
 

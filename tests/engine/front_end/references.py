@@ -16,8 +16,6 @@ from paretone.front_end.phones import EDGE, timed_phones
 
 @dataclass(frozen=True)
 class Reference:
-    """A sentence."""
-
     kind: str
     text: str
     teacher: str

@@ -58,7 +58,6 @@ class Hub(ThreadingHTTPServer):
         """Nothing: clients that hang up are what some tests are about."""
 
     def transfers(self, path: str = WEIGHTS) -> list[str | None]:
-        """Ranges of the GET requests for ``path``."""
         return [given for method, asked, given in self.requests if method == "GET" and asked == path]
 
 

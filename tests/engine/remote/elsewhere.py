@@ -29,8 +29,6 @@ asyncio.run(server.serve(host, 0, lambda found: print(json.dumps(found), flush=T
 
 @dataclass(frozen=True)
 class Local:
-    """The way to an engine that listens on this machine already."""
-
     port: int
     token: str
     host: str = "127.0.0.1"
@@ -43,8 +41,6 @@ class Local:
 
 
 class Host:
-    """A real engine server in its own process."""
-
     def __init__(self, data: Path, grace: float = 600.0, within: tuple[str, ...] = (), first: str = "") -> None:
         """``within``: a command before it, such as one that enters a network namespace; ``first``: what it runs."""
         self.data = data
@@ -128,8 +124,6 @@ class Relay:
             writer.transport.abort()
 
     def reset(self) -> None:
-        """Cut every connection with a TCP reset."""
-
         def cut() -> None:
             for one in self._open:
                 one.transport.abort()
@@ -142,8 +136,6 @@ class Relay:
 
 
 class Window:
-    """What a window has of an engine elsewhere."""
-
     def __init__(self, port: int, token: str, data: Path, take_over: bool = False, stall: float = 6.0) -> None:
         self.recorder, self.data = Recorder(), data
         self.lines: list[Line] = []
@@ -166,7 +158,6 @@ class Window:
         assert self.engine.join(PATIENCE_SECONDS)
 
     def until(self, wanted, seconds: float = 60.0) -> Line:
-        """Wait for a state of the line."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if found := next(filter(wanted, self.lines), None):

@@ -80,7 +80,6 @@ def relay(host: Host) -> Iterator[Relay]:
 
 @pytest.fixture
 def here(relay: Relay, host: Host, tmp_path: Path) -> Iterator[Window]:
-    """A window with F5 mini loaded, through the relay."""
     with window(relay.port, host.token, tmp_path) as made:
         made.recorder.finish(made.engine, commands.LoadModel(1, "f5-mini", device="cpu"))
         yield made
@@ -336,7 +335,7 @@ async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -
                         elif found.kind == wire.ANSWER:
                             said.append((found.number, wire.read(found.payload, wire.Answer).problem))
                         elif found.kind == wire.EVENT:
-                            event = wire.event(wire.plain(found.payload))
+                            event = wire.of(wire.plain(found.payload), events.Event)
                             said += [(found.number, event.sentence)] if isinstance(event, events.JobFailed) else []
                         if len(said) >= most:
                             break
@@ -410,7 +409,7 @@ def is_sound(content: bytes) -> bool:
     try:
         found = wire.envelope(content, 1 << 20)
         if found.kind == wire.COMMAND:
-            wire.command(wire.plain(found.payload))
+            wire.of(wire.plain(found.payload), commands.Command)
         elif found.kind == wire.ASK:
             wire.read(found.payload, wire.Ask)
         return found.kind in (wire.COMMAND, wire.ASK, wire.SEEN)
@@ -498,7 +497,9 @@ def test_events_are_kept_within_bounds_and_outcomes_always() -> None:
         box.add(events.EngineStatus(1, f"piece {piece}"))
     box.add(events.JobFinished(1))
     numbers = [number for number, _ in box.after(0)]
-    kinds = [type(wire.event(wire.plain(wire.envelope(content, 1 << 20).payload))) for _, content in box.after(0)]
+    kinds = [
+        type(wire.of(wire.plain(wire.envelope(content, 1 << 20).payload), events.Event)) for _, content in box.after(0)
+    ]
     assert numbers == sorted(numbers) and kinds.count(events.EngineStatus) == 30 and kinds[-1] is events.JobFinished
     assert box.dropped == 30 - kinds.count(events.AudioReady) > 15
     box.seen(numbers[-2])

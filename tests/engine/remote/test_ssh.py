@@ -32,8 +32,6 @@ pytestmark = pytest.mark.skipif(
 
 
 class Sshd:
-    """A server of this user's own."""
-
     def __init__(self, folder: Path, more: str = "") -> None:
         self.folder = folder
         self.home = folder / "home"

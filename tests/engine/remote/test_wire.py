@@ -110,7 +110,7 @@ def alike(left: Any, right: Any) -> bool:
 def travelled(sent: Any) -> Any:
     content = wire.message("any", wire.packed(sent), 7)
     data = wire.plain(wire.envelope(content, len(content)).payload)
-    return wire.command(data) if isinstance(sent, commands.Command) else wire.event(data)
+    return wire.of(data, commands.Command) if isinstance(sent, commands.Command) else wire.of(data, events.Event)
 
 
 def test_every_declared_command_and_event_travels_unchanged():
@@ -150,7 +150,7 @@ def test_a_field_of_a_newer_version_is_no_obstacle_unless_it_is_used():
     assert "label" not in tree
     tree["loudness"] = 3
     with pytest.raises(wire.WireError, match="has no field 'loudness'"):
-        wire.command(tree)
+        wire.of(tree, commands.Command)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_field_of_a_newer_version_is_no_obstacle_unless_it_is_used():
 )
 def test_what_is_refused_is_said(payload, words):
     with pytest.raises(wire.WireError, match=words):
-        wire.command(wire.plain(msgspec.Raw(msgspec.msgpack.encode(payload))))
+        wire.of(wire.plain(msgspec.Raw(msgspec.msgpack.encode(payload))), commands.Command)
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
@@ -203,7 +203,7 @@ def test_of_ten_thousand_damaged_messages_each_is_refused_or_a_command_of_the_sa
     for _ in range(10_000):
         content = mutated(draw.choice(whole), draw) if draw.random() < 0.9 else draw.randbytes(draw.randrange(200))
         try:
-            found = wire.command(wire.plain(wire.envelope(content, 4096).payload))
+            found = wire.of(wire.plain(wire.envelope(content, 4096).payload), commands.Command)
         except wire.WireError as error:
             sentences.add(str(error))
             refused += 1
@@ -224,7 +224,7 @@ def test_oversized_deep_and_foreign_messages_are_refused():
     with pytest.raises(wire.WireError, match=r"version 2\.0; this program reads 1\.x"):
         wire.envelope(msgspec.msgpack.encode(["command", (2, 0), 1, None]), 4_096)
     newer = wire.envelope(msgspec.msgpack.encode(["command", (1, 9), 1, wire.packed(SPEAK)]), 4_096)
-    assert wire.command(wire.plain(newer.payload)) == SPEAK
+    assert wire.of(wire.plain(newer.payload), commands.Command) == SPEAK
 
 
 def test_the_messages_need_no_torch():

@@ -1,6 +1,8 @@
 """Speech servers on the loopback that answer as a test wants."""
 
 import asyncio
+import socketserver
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
@@ -31,3 +33,24 @@ def answering(answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) ->
     finally:
         over.set()
         thread.join()
+
+
+class _Once(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        length = 0
+        while line := self.rfile.readline().strip():
+            length = int(line.split()[1]) if line.lower().startswith(b"content-length") else length
+        self.rfile.read(length)
+        self.wfile.write(self.server.reply)
+
+
+@contextmanager
+def hanging_up(reply: bytes, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """The address of a server that answers one request of each connection with these bytes, and hangs up."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Once) as server:
+        server.reply, server.daemon_threads = reply, True
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http{'s' * (tls is not None)}://localhost:{server.server_address[1]}"
+        server.shutdown()

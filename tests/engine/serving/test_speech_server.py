@@ -24,15 +24,20 @@ from aiohttp import web
 from openai import APIStatusError, OpenAI
 
 from paretone.errors import SettingError
+from paretone.models import catalogue
 from paretone.paths import data_folder
-from paretone.serving import listening
+from paretone.serving import listening, speech_api
 from paretone.serving.load import Load, Target
 from paretone.serving.records import Level, read_all
+from paretone.session.commands import Synthesise
+from paretone.session.executor import Executor
 from paretone.setting.library import Library
-from tests.engine.command_line import Console
+from paretone.setting.setting import Setting
+from tests.engine.command_line import Console, loaded
 
 TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
 WAITING = 3
+SLOW = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
 
 
 @contextmanager
@@ -51,12 +56,14 @@ def serving(*more: str) -> Iterator[str]:
             break
     else:
         raise AssertionError(process.wait())
-    threading.Thread(target=process.stderr.read, daemon=True).start()
+    said: list[str] = []
+    threading.Thread(target=lambda: said.extend(process.stderr), daemon=True).start()
     with long_speech(address) as speech:
         assert speech.read(1000)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert out.startswith("Spoke ") and process.returncode == 0, "it ends in the middle of a text"
+    assert "Traceback" not in "".join(said), said
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +73,6 @@ def address() -> Iterator[str]:
 
 
 def ask(address: str, body: bytes, token: str = TOKEN) -> HTTPResponse:
-    """The answer to a request for speech."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     return urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/audio/speech", body, headers))
 
@@ -179,6 +185,38 @@ def test_more_requests_than_may_wait_are_turned_away_and_a_client_that_leaves_ma
     assert not any(one.is_alive() for one in waiting), "the long text was cancelled"
 
 
+def test_a_client_that_takes_nothing_keeps_no_other_waiting(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    body = json.dumps({"input": f"{TEXT} " * 20}).encode()
+    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}"
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((host, int(port)))
+        deaf.sendall(f"{head}\r\n\r\n".encode() + body)
+        assert deaf.recv(1) and post(address, b'{"input": "Rice."}') == (200, {})
+
+
+def test_what_is_no_request_is_answered_and_not_logged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(speech_api, "PATIENCE_SECONDS", 0.2)
+    usual = Synthesise(1, TEXT, catalogue.voice("bella", "lm-mini"), Setting("lm-mini"))
+    server = speech_api.SpeechServer(Executor(loaded), usual, token="", waiting=0, folder="")
+
+    async def answers() -> list[bytes]:
+        async with listening(server.application(), "127.0.0.1", 0, 0.0) as (host, port):
+            found = []
+            for sent in (b"rice\r\n\r\n", b"GET / HTTP/1.1\r\nA: " + b"a" * 100_000, SLOW):
+                reader, writer = await asyncio.open_connection(host, port)
+                writer.write(sent)
+                found.append(await reader.readline())
+                writer.close()
+            return found
+
+    statuses = [one.split()[1] for one in asyncio.run(answers())]
+    assert statuses == [b"400", b"400", b"408"] and not capsys.readouterr().err
+
+
 def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
     target = Target(f"http://{address}", "lm-mini", "anna", TOKEN, form="wav")
     texts = ["Rice.", "Milk."]
@@ -281,7 +319,12 @@ def test_requests_are_spoken_at_once_and_sound_as_alone(address: str) -> None:
 
 def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) -> None:
     assert "must be a port, from 0 to 65535" in console.refusal("serve", "--port", 70_000, code=2)
-    assert "give a --token" in console.refusal("serve", "--speech-api", "--host", "0.0.0.0", code=2)
+    for host in ("0.0.0.0", "::"):
+        assert "give a --token" in console.refusal("serve", "--speech-api", "--host", host, code=2)
+    assert "No client can send this" in console.refusal("serve", "--speech-api", "--token", "a\nb", code=2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = console.refusal("serve", "--speech-api", "--port", taken.getsockname()[1], code=2)
+    assert said.startswith("Nothing can listen on 127.0.0.1, port "), "before a model is loaded"
     assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)
 
 

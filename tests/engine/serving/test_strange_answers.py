@@ -1,16 +1,25 @@
 """Servers that answer otherwise than they were asked: what they send is understood, or said in a sentence."""
 
+import asyncio
+import io
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
+import soundfile
 from aiohttp import web
 
 from paretone import files
 from paretone.errors import PlainError
+from paretone.serving import load
 from paretone.serving.load import Load, Reply, Target
 from paretone.serving.records import Level, is_address, read_all
 from paretone.serving.speech_api import pcm, wav_head
 from tests.engine.command_line import Console
-from tests.engine.serving.answering import answering
+from tests.engine.serving.answering import answering, hanging_up
 
 SOUND = np.sin(np.arange(8_000) / 10).astype(np.float32)
 
@@ -20,8 +29,7 @@ def asked(body: bytes, headers: dict[str, str], form: str = "pcm", status: int =
         return web.Response(body=body, headers=headers, status=status)
 
     with answering(answer) as address:
-        load = Load(Target(address, form=form, **more), ["Rice."], requests=1, warm_up=1)
-        (found,) = load.run([Level(clients=1)])
+        (found,) = Load(Target(address, form=form, **more), ["Rice."], requests=1, warm_up=1).run([Level(clients=1)])
     assert found.row()["failed"] == 0 and "reported_rtf" not in found.row()
     return found.answered[0]
 
@@ -53,13 +61,83 @@ def test_sound_in_another_form_than_asked_for_is_measured_as_what_it_is() -> Non
     assert asked(pcm(SOUND), {"X-Sample-Rate": "0", "X-RTF": "-"}).sample_rate == 24_000
 
 
+def refusal(address: str) -> str:
+    with pytest.raises(PlainError) as caught:
+        [*Load(Target(address), ["Rice."], requests=1).run([Level(clients=1)])]
+    return str(caught.value)
+
+
+def test_a_wav_file_is_what_came_whatever_its_header_claims() -> None:
+    for subtype, channels in (("PCM_U8", 2), ("FLOAT", 1), ("PCM_16", 2), ("PCM_24", 1)):
+        soundfile.write(file := io.BytesIO(), np.stack([SOUND / 2] * channels, 1), 48_000, subtype, format="WAV")
+        body = file.getvalue()
+        at = body.index(b"data") + 4
+        for claimed, after in ((0, b""), (64, b""), (2**32 - 1, b""), (len(body) - at - 4, b"LIST\4\0\0\0INFO")):
+            found = asked(body[:at] + claimed.to_bytes(4, "little") + body[at + 4 :] + after, {}, "wav")
+            assert found.sample_rate == 48_000 and found.arrivals[-1][1] == len(found.samples) == len(SOUND)
+            assert np.abs(found.samples - SOUND / 2).max() < 0.01
+
+
+HEAD = b"Content-Type: audio/pcm; rate=16000\r\n"
+LENGTH = b"Content-Length: %d\r\n" % len(pcm(SOUND))
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n" + LENGTH, b"HTTP/1.0 200 OK\r\n"])
+def test_a_server_may_hang_up_after_each_answer(first: bytes) -> None:
+    with hanging_up(first + HEAD + b"\r\n" + pcm(SOUND)) as address:
+        (found,) = Load(Target(address), ["Rice."], requests=6).run([Level(clients=2)])
+    assert not found.failures and {one.sample_rate for one in found.answered} == {16_000}
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (
+            b"HTTP/1.1 301 Moved\r\nLocation: https://box/\r\n\r\n",
+            "sends on to 'https://box/'; measure that",
+        ),
+        (b"SSH-2.0-OpenSSH\r\n", "no connection. Bad status line: Expected HTTP/"),
+        (b"HTTP/1.1 201 Created\r\n" + HEAD + LENGTH + b"\r\n" + pcm(SOUND), "speak: HTTP 201."),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + HEAD + b"\r\nRice", "cut off. Can not decode content-enc"),
+        (b"", "no connection. Server disconnected"),
+    ],
+)
+def test_an_answer_that_is_not_to_be_used_is_said(reply: bytes, words: str) -> None:
+    with hanging_up(reply) as address:
+        assert words in refusal(address)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed here")
+def test_a_certificate_that_is_not_trusted_is_said_with_what_to_do(tmp_path: Path) -> None:
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out mine.pem -subj /CN=localhost"
+    subprocess.run(made.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "mine.pem", tmp_path / "key.pem")
+    with hanging_up(b"", context) as address:
+        assert "not trusted: self-signed certificate; name its file in SSL_CERT_FILE" in refusal(address)
+
+
+def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await (response := web.StreamResponse()).prepare(request)
+        while True:
+            await response.write(b"\1")
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(load, "LONGEST_SECONDS", 0.5)
+    with answering(answer) as address:
+        assert "timeout. No end within 0.5 s" in refusal(address)
+        monkeypatch.setattr(load, "LARGEST_BYTES", 3)
+        assert "no end. More than" in refusal(address)
+
+
 def test_a_token_that_no_header_can_hold_is_a_sentence() -> None:
     with pytest.raises(PlainError, match="does not speak: no connection"):
         asked(pcm(SOUND), {}, token="a\nb")
     assert asked(pcm(SOUND), {}, token="two words, ключ").audio_seconds > 0
 
 
-def test_of_a_server_that_goes_away_the_finished_loads_are_shown_and_kept(console: Console) -> None:
+def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an_answer(console: Console) -> None:
     left = 3
 
     async def answer(request: web.Request) -> web.Response:
@@ -68,12 +146,17 @@ def test_of_a_server_that_goes_away_the_finished_loads_are_shown_and_kept(consol
         return web.Response(body=pcm(SOUND), status=200 if left >= 0 else 503)
 
     with answering(answer) as address:
-        done = console(
-            "load", address, "--clients", 1, 2, "--requests", 2, "--warm-up", 1, "--record", "Away", "--judge"
-        )
+        asked = "load", address, "--clients", 1, 2, "--requests", 2, "--warm-up"
+        done = console(*asked, 1, "--record", "Away", "--judge")
+        left = 2
+        silent = console(*asked, 0)
+        left = 3
+        some = console(*asked, 0)
     assert done.code == PlainError.exit_code and "2 clients" not in done.out and "\n1 client" in done.out
-    assert "Stopped after 1 client. " in done.err and "does not speak: HTTP 503" in done.err
+    assert "Failed after 1 client. " in done.err and "does not speak: HTTP 503" in done.err
     assert len(read_all()[0][0].loads) == 1
+    assert silent.code == PlainError.exit_code and "No request was answered at 2 clients." in silent.err
+    assert some.code == 0 and "Failed at 2 clients: HTTP 503 (1)." in some.out
 
 
 def test_an_address_has_a_host_and_nothing_after_its_path() -> None:

@@ -31,7 +31,6 @@ AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release
 
 
 def kinds(base: type[Command] = Command) -> set[type[Command]]:
-    """All commands that can be sent."""
     return {one for kind in base.__subclasses__() for one in kinds(kind)} or {base}
 
 

@@ -25,7 +25,6 @@ def study(**changes: object) -> Study:
 
 
 def load(model: str, folder: str = "", variant: str = "", device: str = "cpu", **observer: Callable) -> F5Speech:
-    """The small model, whatever is asked for."""
     return small_speech.load(model, folder, variant, device, observer["status"], observer["check"])
 
 

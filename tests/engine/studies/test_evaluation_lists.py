@@ -33,7 +33,7 @@ def test_librispeech_pc(tmp_path: Path) -> None:
     assert row.text == "But the more forgetfulness had then prevailed."
     assert row.voice.transcript == "Exclaimed Bill Harmon to his wife." and row.voice.audio == str(prompt)
     assert row.reference == str(clean / "4992" / "23283" / "4992-23283-0000.flac")
-    with pytest.raises(StudyError, match="give the folder of test-clean as 'manifest_audio'"):
+    with pytest.raises(StudyError, match=r"give the folder of its recordings \(manifest_audio"):
         read_evaluation(librispeech)
     with pytest.raises(StudyError, match=r"recording .*4992-41806-0009\.flac of the list .* is missing"):
         read_evaluation(librispeech, tmp_path)

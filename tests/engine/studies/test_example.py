@@ -31,7 +31,6 @@ TEXT = 'title = "Tiny"\nsentences = ["One."]\n[options]\nsteps = 4\ncross_fade =
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of an example of two settings."""
     path = tmp_path / "shipped" / "example.toml"
     path.parent.mkdir()
     path.write_text(TEXT, encoding="utf-8")
@@ -57,7 +56,6 @@ def test_the_command_makes_what_ships(file: Path, tmp_path: Path, monkeypatch: p
 
 @pytest.fixture
 def results(file: Path, tmp_path: Path) -> Path:
-    """Finished results of the example, not packed yet."""
     folder = tmp_path / "made.study"
     small.finished(folder, definition.read(file))
     return folder

@@ -18,7 +18,6 @@ SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0])
 
 @pytest.fixture
 def free() -> int:
-    """A port of this machine where nothing listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

@@ -76,19 +76,19 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
         ({"clients": []}, "at least one of them"),
         ({"rate": [0.5, 0]}, "server[0].rate must be requests a second, above 0 and at most 1,000, not 0"),
         ({"rate": "often"}, "at most 1,000, not 'often'"),
-        ({"vary": {"rate": [1, 2]}}, "rate is not a field of a request; give it as server[0].rate"),
-        ({"vary": {"ref_audio": ["a.wav"]}}, "ref_audio is not a field of a request; give it as server[0].ref_audio"),
+        ({"vary": {"rate": [1, 2]}}, "rate is the server's own ([[server]]), not a field of its requests"),
+        ({"vary": {"ref_audio": ["a.wav"]}}, "ref_audio is the server's own"),
         ({"ref_audio": [True, "none.wav"]}, "server[0].ref_audio must be a recording, a list of them, or true"),
         ({"ref_audio": [3]}, "there is no recording 3"),
         ({"vary": {"speed": 2}}, "vary.speed must be a list"),
-        ({"fields": {"token": "x"}}, "token is not a field of a request; give it as server[0].token"),
-        ({"vary": {"clients": [1, 8]}}, "clients is not a field of a request; give it as server[0].clients"),
-        ({"vary": {"input": ["a", "b"]}}, "the field 'input' of a request is the study's"),
-        ({"vary": {"seed": [1, 2]}}, "the field 'seed' of a request is the study's"),
-        ({"fields": {"ref": {"a": [1]}}}, "the field 'ref.a' of a request must be a number"),
-        ({"fields": {"ref": 1, "ref.a": 2}}, "the field 'ref' of a request has a value, and fields within it"),
-        ({"vary": {"extra_params": {"seed": [1, 2]}}}, "the field 'extra_params.seed' of a request is the study's"),
-        ({"vary": {"response_format": ["wav", "mp3"]}}, "response_format must be pcm or wav, not 'mp3'"),
+        ({"fields": {"token": "x"}}, "token is the server's own"),
+        ({"vary": {"clients": [1, 8]}}, "clients is the server's own"),
+        ({"vary": {"input": ["a", "b"]}}, "the server Box gets 'input' from the study"),
+        ({"vary": {"seed": [1, 2]}}, "gets 'seed' from the study"),
+        ({"fields": {"ref": {"a": [1]}}}, "the field 'ref.a' for Box must be a number"),
+        ({"fields": {"ref": 1, "ref.a": 2}}, "the field 'ref' for Box has a value, and fields within it"),
+        ({"vary": {"extra_params": {"seed": [1, 2]}}}, "gets 'extra_params.seed' from the study"),
+        ({"vary": {"response_format": ["wav", "mp3"]}}, "response_format for Box must be pcm or wav, not 'mp3'"),
         ({"request": "none.json"}, "none.json cannot be read: No such file or directory"),
         ({"adress": "x"}, "adress is an unknown field"),
     ],
@@ -96,7 +96,7 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
 def test_a_mistake_is_told_by_its_field(change: dict, words: str) -> None:
     with pytest.raises(StudyError, match=re.escape(words)):
         parse({"server": [{**HERE, **change}]})
-    with pytest.raises(StudyError, match=re.escape("server[1] asks for the same")):
+    with pytest.raises(StudyError, match=re.escape("two servers are asked for the same: Box")):
         parse({"server": [HERE, HERE]})
 
 

@@ -93,8 +93,8 @@ def _job(row: Mapping[str, Any]) -> Job:
         raise QueueError("its result is shown in a panel, not kept; ask for it again there")
     if row["kind"] not in Kind.__members__:
         raise QueueError(f"there is no job {shown(row['kind'])} here")
-    command = wire.command(row["command"])
-    model = None if row["model"] is None else wire.command(row["model"])
+    command = wire.of(row["command"], commands.Command)
+    model = None if row["model"] is None else wire.of(row["model"], commands.Command)
     if not isinstance(command, _KEPT) or not isinstance(model, commands.LoadModel | None):
         raise QueueError("its command is of another kind")
     return Job(row["number"], Kind[row["kind"]], resumed(command), model, row["after"], asked=row["asked"])

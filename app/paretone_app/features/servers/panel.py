@@ -41,8 +41,6 @@ REQUESTS = 20
 
 @dataclass(frozen=True)
 class Wanted:
-    """A server, and the load on it."""
-
     url: str
     model: str
     voice: str

@@ -94,7 +94,8 @@ class ServersPresenter(Presenter):
             self._told.emit(f"{level}: {said} s …" if wanted.seconds else f"{level}: {said} answered …")
 
         texts = catalogue.harvard_sentences()[:20]
-        target = Target(wanted.url, wanted.model, wanted.voice, wanted.token)
+        like = own_voice(wanted.reference) if wanted.reference else None
+        target = Target(wanted.url, wanted.model, wanted.voice, wanted.token, like=like)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         machine = describe().line
         self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))

@@ -34,8 +34,6 @@ _USUAL = (
 
 
 class _Entry(QWidget):
-    """A line of the form that the user can remove."""
-
     changed = Signal()
     removed = Signal()
 
@@ -51,8 +49,6 @@ class _Entry(QWidget):
 
 
 class _Entries(QWidget):
-    """Entries above a button that adds one."""
-
     changed = Signal()
 
     def __init__(self, text: str, tip: str, entry: Callable[[Any], _Entry]) -> None:

@@ -11,7 +11,7 @@ from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
-from paretone.serving.records import Level, field_value
+from paretone.serving.records import Level, field_value, is_address
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
@@ -42,8 +42,6 @@ class StudyKind:
 
 @dataclass(frozen=True)
 class OfferedKind:
-    """A kind of study with its fields for the model in Setup."""
-
     kind: StudyKind
     fields: Mapping[str, object] | None
     """Fields of the study's file; ``None`` if the model cannot be studied so."""
@@ -71,8 +69,6 @@ _YES, _NO = ("yes", "true", "on"), ("no", "false")
 
 @dataclass(frozen=True)
 class Varied:
-    """One line of the form: an option or knob, and its values as typed."""
-
     technique: str
     """Its name, or ``""`` for an option of the model."""
     knob: str
@@ -84,8 +80,6 @@ class Varied:
 
 @dataclass(frozen=True)
 class Server:
-    """A server to measure next to the settings, as typed."""
-
     url: str
     loads: str
     """One after another, clients at once or requests a second: 1 8 0.5/s."""
@@ -162,13 +156,15 @@ def definition(form: StudyForm) -> dict[str, object]:
         judges += filter(None, (metric(name).judge for name in figures))
     if form.offered is not None:
         judges += form.offered.kind.judges
+    own = {one: {"audio": one.audio, "transcript": one.transcript} for one in form.voices if is_own(one.id)}
+    voices = [own.get(one, one.id) for one in form.voices]
     fields = {
         "title": form.title.strip(),
         **{name: getattr(form, name) for name in ("model", "folder", "variant", "vocoder", "device")},
         "manifest" if form.evaluates else "sentences": form.sentences,
         "manifest_audio": form.recordings if form.evaluates else "",
         "count": form.count,
-        "voices": [] if form.evaluates else [_voice(one) for one in form.voices],
+        "voices": voices if not form.evaluates else [],
         "seeds": seeds_of(form.seeds),
         "rounds": form.rounds if form.rounds > 1 else 0,
         "judges": list(dict.fromkeys(judges)),
@@ -216,9 +212,13 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
         match = _RANGE.fullmatch(part)
         if match is None or not isinstance(knob, Number):
             found.append(_value(knob, part))
+        elif float(match[1]) >= float(match[2]) or float(match[3] or 1) <= 0:
+            raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{part}” does not.")
         elif searching:
             if len(parts) > 1:
                 raise StudyError(f"{knob.title}: a search takes either one range or single values, not both.")
+            if match[4] and (match[3] or float(match[1]) <= 0):
+                raise StudyError(f"{knob.title}: a logarithmic range begins above 0 and has no step.")
             low, high = (_checked(knob, float(match[index])) for index in (1, 2))
             drawn: dict[str, object] = {"low": low, "high": high}
             if match[3]:
@@ -252,16 +252,14 @@ def file_name(title: str) -> str:
     return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
 
 
-def _voice(voice: Voice) -> object:
-    return {"audio": voice.audio, "transcript": voice.transcript} if is_own(voice.id) else voice.id
-
-
 def _server(typed: Server) -> dict[str, object]:
+    if not is_address(url := typed.url.strip()):
+        raise StudyError(f"“{url}” is no address of a server; type one such as http://127.0.0.1:8880.")
     loads = Level.typed(typed.loads)
     if wrong := next((one for one, load in loads if not load.is_possible), ""):
         raise StudyError(f"Loads are clients at once, 1 8, or requests a second, 0.5/s; not “{wrong}”.")
     made: dict[str, Any] = {
-        "url": typed.url.strip(),
+        "url": url,
         "clients": [load.clients for _, load in loads if load.clients],
         "rate": [load.rate for _, load in loads if load.rate],
         "token": typed.token,
@@ -366,8 +364,6 @@ def _expanded(knob: Number, match: re.Match) -> list[object]:
         raise StudyError(f"{knob.title}: give the step, as in {match[1]}..{match[2]} by {knob.step:g}.")
     # Decimal, so that 0.1 is exact.
     low, high, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
-    if step <= 0 or high < low:
-        raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{match[0]}” does not.")
     count = int((high - low) / step) + 1
     if count > MOST_VALUES:
         raise StudyError(f"{knob.title}: {grouped(count)} values are too many; choose a larger step.")

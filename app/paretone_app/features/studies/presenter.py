@@ -82,8 +82,6 @@ class StudiesMemory:
 
 
 class OpenedStudies(QObject):
-    """The open studies, of which one is chosen."""
-
     changed = Signal()
     """The open or chosen studies changed, or one was read again."""
     brought_forward = Signal(object)
@@ -339,7 +337,6 @@ class StudiesPresenter(Presenter):
         self._results.read_study(seen.folder)
 
     def pause(self) -> None:
-        """Pause the running study after the current takes."""
         if self._running is not None:
             self._state.jobs.pause(self._running[0])
             built(self.studies).set_pausing(True)
@@ -392,7 +389,6 @@ class StudiesPresenter(Presenter):
 
     # --- A new study -------------------------------------------------------------------------------------------------
     def begin_new(self) -> StudyMaker:
-        """Open the dialog for a study of the loaded model."""
         from paretone_app.features.studies.forms import offered_kinds
         from paretone_app.features.studies.maker import StudyMaker
 
@@ -495,8 +491,6 @@ class StudiesPresenter(Presenter):
         player.hear_sound(Sound(samples, rate, title, text, take))
 
     def report(self) -> None:
-        """Write the report of the shown study, and open it."""
-
         def written(page: Path | BaseException) -> None:
             built(self.studies).say("")
             if arrived(page, self._notices.warn):

@@ -11,7 +11,6 @@ LOOKED_AT = ("takes",)
 
 
 def steps(window: MainWindow) -> dict[str, str]:
-    """The steps by their titles, each with its mark."""
     texts = [button.text() for button in window.features["guide"].guide.buttons[:5]]
     return {text[3:]: {"✓": "done", "↻": "changed"}.get(text[0], "") for text in texts}
 

@@ -83,7 +83,6 @@ def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
 
 
 def folder_of(window: MainWindow) -> Path:
-    """The folder of the window's data."""
     return window.results.library.folder.parent
 
 

@@ -24,12 +24,10 @@ from tests.app.features.player.host import RATE, Host, named, press, set_takes, 
 
 
 def analysed(host: Host, qtbot) -> None:
-    """Wait until everything in view is computed."""
     qtbot.waitUntil(lambda: not host.listen.finder.busy)
 
 
 def tiles(host: Host, lane: int) -> list[Tile]:
-    """The spectrogram of a lane in view."""
     canvas = host.canvas
     shown, _, _, heights = list(canvas.shown())[lane]
     return [canvas.tile(shown, number, heights) for number in canvas.numbers()]

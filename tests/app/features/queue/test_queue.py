@@ -34,7 +34,6 @@ def texts(window: MainWindow) -> list[str]:
 
 
 def made(window: MainWindow) -> list[str]:
-    """The texts of the takes, the oldest first."""
     return [one.text for one in reversed(window.results.takes.all)]
 
 

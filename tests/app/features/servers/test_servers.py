@@ -1,7 +1,6 @@
 """Servers in the real window, against a real server on the loopback."""
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from paretone.audio.recording import read_recording
 from paretone.audio.resampling import resample
 from paretone.errors import StudyError
 from paretone.models import catalogue
+from paretone.models.voices import own_voice
 from paretone.serving.speech_api import pcm
 from paretone_app.features.servers.panel import ServersPanel
 from paretone_app.features.tradeoff import words
@@ -20,6 +20,7 @@ from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
 from tests.app.features.studies.studying import finish, opened, texts, write
+from tests.engine.serving.answering import answering
 
 _ANNA = read_recording(catalogue.voice("anna", "f5-mini").audio)
 SPOKEN = pcm(resample(_ANNA.samples, _ANNA.sample_rate, 24_000))
@@ -46,33 +47,13 @@ def address() -> Iterator[str]:
             await asyncio.sleep(0.05)
         return answer
 
-    async def serve() -> None:
-        application = web.Application()
-        application.router.add_post("/v1/audio/speech", speech)
-        runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        found.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    found: list[str] = []
-    ready, loop = threading.Event(), asyncio.new_event_loop()
-    stop = asyncio.Event()
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    ready.wait()
-    yield found[0]
-    loop.call_soon_threadsafe(stop.set)
-    thread.join()
+    with answering(speech) as found:
+        yield found
 
 
 def filled_in(
     window: MainWindow, address: str, clients: str, requests: str, keeps: bool, voice: str = ""
 ) -> ServersPanel:
-    """The panel, filled in for this server and load."""
     window.action["measure_server"].trigger()
     panel = window.panels["servers"]
     fields = panel.url, panel.clients, panel.requests, panel.voice
@@ -83,7 +64,6 @@ def filled_in(
 
 
 def measured(window: MainWindow, qtbot: QtBot) -> str:
-    """Press *Measure* and wait; what is said then."""
     panel = window.panels["servers"]
     with qtbot.waitSignal(window.features["servers"].changed):
         panel.measure.trigger()
@@ -148,6 +128,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     takes = results.takes.all[: len(results.takes.all) - before]
     assert len(takes) == 4 == len({one.text for one in takes}) and not set(takes) & set(results.takes.measured)
     assert all(one.metrics.naturalness > 2 and one.metrics.voice_similarity > 0.9 for one in takes)
+    assert {one.voice for one in takes} == {own_voice(panel.reference.text()).id}, "by its recording"
     assert takes[0].label.endswith(", 2 clients") and takes[0].setting.options["clients"] == 2
     borrowed_window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(lambda: any("naturalness" in one.figures for one in results.points if one.kind == SERVER))

@@ -22,5 +22,4 @@ def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
 
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that all tests of a module share."""
     return borrowed_window

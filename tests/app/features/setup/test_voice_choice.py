@@ -37,7 +37,6 @@ def recording(tmp_path: Path) -> Path:
 
 
 def settled(choice: VoiceChoice, qtbot: QtBot) -> str:
-    """What is found once it is checked."""
     qtbot.waitUntil(lambda: choice.checking.isHidden())
     return choice.findings.text()
 

@@ -10,12 +10,10 @@ from tests.app.conftest import activated
 
 @pytest.fixture
 def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that all tests of a module share."""
     return borrowed_window
 
 
 @pytest.fixture
 def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
-    """The panel, in front."""
     window.workspaces.go_to("studies")
     return activated(window, qtbot).panels["studies"]

@@ -30,7 +30,6 @@ def write(folder: Path, name: str = "small", sentences: int = 2, more: str = "",
 
 
 def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
-    """The panel with the study at ``place``."""
     folder = place if place.is_dir() else place.with_suffix(".study")
     window.features["studies"].open(place)
     studies = window.features["studies"].opened
@@ -56,12 +55,10 @@ def finish(window: MainWindow, begin: Callable[[], object], qtbot: QtBot, wait: 
 
 
 def shown(window: MainWindow, qtbot: QtBot) -> None:
-    """Wait until all that is being read is shown."""
     qtbot.waitUntil(lambda: not window.results.busy)
 
 
 def texts(panel: StudiesPanel) -> list[list[str]]:
-    """The table's rows, in display order."""
     model = panel.table.model()
     columns = range(model.columnCount())
     return [[str(model.index(line, column).data()) for column in columns] for line in range(model.rowCount())]
@@ -73,7 +70,6 @@ def created(folder: Path) -> dict[object, str]:
 
 
 def run_once(folder: Path) -> Path:
-    """A finished study's file."""
     file = write(folder)
     small.finished(file.with_suffix(".study"), small.study(sentences=["This is sentence 0."]))
     return file

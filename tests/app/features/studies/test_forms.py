@@ -53,12 +53,16 @@ def test_servers_are_typed_with_their_loads_and_fields() -> None:
     assert len(parse(definition(replace(form, varied=VARIED))).candidates) > 4
     for wrong, words in (
         (replace(typed, fields="8, 16"), "typed as speed = 1.0; steps = 8, 16; not as “8, 16”"),
-        (replace(typed, url="box"), "must be an address"),
+        (replace(typed, url="box"), "“box” is no address of a server; type one such as"),
+        (replace(typed, url=" "), "“” is no address"),
+        (replace(typed, fields="input = x"), "the server 127.0.0.1:8880 gets 'input' from the study"),
+        (replace(typed, fields="rate = 2"), "rate is the server's own"),
         (replace(typed, loads="8 many"), "or requests a second, 0.5/s; not “many”"),
         (replace(typed, loads="8 0/s"), "not “0/s”"),
     ):
-        with pytest.raises(StudyError, match=words):
+        with pytest.raises(StudyError, match=words) as caught:
             parse(definition(replace(form, servers=(wrong,))))
+        assert "[0]" not in str(caught.value), "in the window's words"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,8 @@ def test_values_are_read_as_they_are_typed(knob, text: str, searching: bool, val
         (THRESHOLD, "0..1", False, "give the step, as in 0..1 by 0.01"),
         (THRESHOLD, "0..1 by 0.00001", False, "100,001 values are too many"),
         (STEPS, "4..8, 12", True, "either one range or single values"),
+        (STEPS, "8..4", True, "a range must increase"),
+        (THRESHOLD, "0..0.5 log", True, "a logarithmic range begins above 0"),
         (Switch("on", "On", "Whether.", False), "perhaps", False, "must be yes or no"),
     ],
 )

@@ -54,7 +54,6 @@ OFFICIAL = "F5TTS_v1_Base"
 
 @pytest.fixture(scope="module")
 def loads() -> list[str]:
-    """The models that were loaded."""
     return []
 
 
@@ -190,7 +189,6 @@ def test_a_study_runs_on_a_ray_cluster(panel: StudiesPanel, window: MainWindow, 
 
 # --- Making -----------------------------------------------------------------------------------------------------------
 def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
-    """The dialog's verdict, once it contains ``words``."""
     maker = window.features["studies"].maker
     qtbot.waitUntil(lambda: words in maker.verdict.text())
     return maker.verdict.text()
@@ -498,8 +496,6 @@ def test_a_finished_study_is_heard_and_tells_how_long_another_takes(
 
 
 class Browser(QObject):
-    """Takes the place of the user's browser."""
-
     def __init__(self) -> None:
         super().__init__()
         self.pages: list[str] = []

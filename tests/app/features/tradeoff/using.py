@@ -29,7 +29,6 @@ POINTS = (
 
 
 def panel_of(published: Sequence[Point] = ()) -> TradeoffPanel:
-    """A panel whose actions do nothing."""
     can = {one.name: Action(one.text, checkable=one.checkable) for one in FEATURE.actions}
     return TradeoffPanel(LIGHT, {**can, "open": Action("Open")}, published)
 
@@ -62,7 +61,6 @@ def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = T
 
 
 def go(window: MainWindow, key: str) -> None:
-    """Choose a point as the user does."""
     panel = window.panels["tradeoff"]
     panel.plot.go_to(panel.scene.index[key])
 

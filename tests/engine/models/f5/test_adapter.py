@@ -45,7 +45,6 @@ def quick(**changes: object) -> Setting:
 
 
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
-    """All pieces, and the synthesis."""
     pieces, whole = collected(stream(model, text, who or voice(), of, tables, observer or Recorder()))
     return [one.samples for one in pieces], whole
 

@@ -41,8 +41,6 @@ def small_mega_dit() -> MegaDiT:
 
 @dataclass(frozen=True)
 class Inputs:
-    """One item's inputs."""
-
     state: Tensor
     context: Tensor
     is_prompt: Tensor

@@ -62,7 +62,6 @@ def speak(
     who: Voice | None = None,
     observer: Observer | None = None,
 ) -> tuple[list[np.ndarray], Synthesis]:
-    """All pieces, and the synthesis."""
     speech = stream(model, text, who or voice("", MINI), of or setting(), tuple(tables), observer or Recorder())
     pieces, whole = collected(speech)
     return [one.samples for one in pieces], whole

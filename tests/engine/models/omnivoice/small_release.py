@@ -49,7 +49,6 @@ LONG = "Rice is often served in round bowls. The juice of lemons makes fine punc
 
 
 def write_release(root: Path, seed: int = 0, layers: int = 2) -> Path:
-    """Write the release's folder to ``root``."""
     declared = {**CONFIG, "llm_config": {**CONFIG["llm_config"], "num_hidden_layers": layers}}
     (root / "audio_tokenizer").mkdir(parents=True)
     torch.manual_seed(seed)

