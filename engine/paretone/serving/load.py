@@ -58,7 +58,6 @@ _ENCODED = (b"OggS", b"fLaC", b"ID3", b'{"')
 LONGEST_SECONDS = 600.0
 """Of one request."""
 LARGEST_BYTES = 1 << 28
-"""Of one answer."""
 
 
 @dataclass(frozen=True)
@@ -335,7 +334,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         body = target.body(text, seed)
         async with session.post(target.endpoint, json=body, allow_redirects=False, trace_request_ctx=reused) as answer:
             reused.clear()
-            if where := answer.headers.get("Location"):
+            if answer.status // 100 == 3 and (where := answer.headers.get("Location")):
                 return failed(f"HTTP {answer.status}", f"The server sends on to {shown(where)}; measure that address.")
             if answer.status != 200:
                 return failed(f"HTTP {answer.status}", await _message(answer))
@@ -344,7 +343,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
                 return failed("no sound", f"The answer is {kind}, not audio: {said.rstrip('.')}.")
             found = answer.headers
             kinds = f"rate={found.get('X-Sample-Rate', '')};{found.get('Content-Type', '')}"
-            if named := re.search(r"rate=(\d{4,6})\b", kinds):
+            if named := re.search(r"\brate=(\d{4,6})\b", kinds):
                 rate = int(named[1])
             with suppress(StopIteration, ValueError):
                 reported = float(next(value for name, value in found.items() if _RTF.fullmatch(name)))

@@ -252,6 +252,9 @@ def test_an_installation_has_progress_and_one_that_is_cancelled_or_fails_leaves_
     assert shares == sorted(shares) and len(set(shares)) > 10 and shares[-1] < 1.0
     assert start == ".local/share/paretone/engine/bin/paretone serve"
     link, first = engines(sshd)
+    look = "import importlib.util as it; print(it.find_spec('torch') is not None)"
+    found = subprocess.check_output([first / "bin" / "python", "-c", look], text=True)
+    assert found == "True\n", "it sees the packages of the Python that was named, of a virtual environment too"
     assert link.resolve() == first and not list(first.glob("*.whl"))
     with pytest.raises(asyncio.CancelledError):
         installed(small_wheel(tmp_path, "0.2"), "gpu: Processing")

@@ -14,13 +14,18 @@ from aiohttp import web
 
 from paretone import files
 from paretone.errors import PlainError
+from paretone.models import catalogue
+from paretone.models.voices import own_voice
+from paretone.paths import data_folder
 from paretone.serving import load
 from paretone.serving.load import Load, Reply, Target
 from paretone.serving.records import Level, is_address, read_all
 from paretone.serving.speech_api import pcm, wav_head
+from paretone.setting.library import Library
 from tests.engine.command_line import Console
 from tests.engine.serving.answering import answering, hanging_up
 
+ANNA = catalogue.voice("anna", "f5-mini").audio
 SOUND = np.sin(np.arange(8_000) / 10).astype(np.float32)
 
 
@@ -147,7 +152,7 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
 
     with answering(answer) as address:
         asked = "load", address, "--clients", 1, 2, "--requests", 2, "--warm-up"
-        done = console(*asked, 1, "--record", "Away", "--judge")
+        done = console(*asked, 1, "--record", "Away", "--judge", "--reference", ANNA)
         left = 2
         silent = console(*asked, 0)
         left = 3
@@ -155,6 +160,9 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
     assert done.code == PlainError.exit_code and "2 clients" not in done.out and "\n1 client" in done.out
     assert "Failed after 1 client. " in done.err and "does not speak: HTTP 503" in done.err
     assert len(read_all()[0][0].loads) == 1
+    with Library(data_folder() / "takes", read_only=True) as library:
+        kept = library.summaries()
+    assert {one.voice for one in kept} == {own_voice(ANNA).id} and "ref_audio" not in kept[0].setting.options
     assert silent.code == PlainError.exit_code and "No request was answered at 2 clients." in silent.err
     assert some.code == 0 and "Failed at 2 clients: HTTP 503 (1)." in some.out
 
