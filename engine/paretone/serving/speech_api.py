@@ -217,14 +217,14 @@ class SpeechServer:
             await write((wav_head(first.sample_rate) if wanted.form == "wav" else b"") + pcm(first.samples))
             async for piece in others:
                 await write(pcm(piece.samples))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                if wanted.events:
+                    await response.write(b'data: {"type": "speech.audio.done"}\n\n')
+                await response.write_eof()
         except (Refused, TimeoutError):
             # The answer has begun: cut it off, so that no client takes a part for the whole.
             if request.transport is not None:
                 request.transport.abort()
-            return response
-        if wanted.events:
-            await response.write(b'data: {"type": "speech.audio.done"}\n\n')
-        await response.write_eof()
         return response
 
     async def _pieces(self, command: Synthesise) -> AsyncGenerator[AudioReady]:
