@@ -64,8 +64,8 @@ class SshHost:
         return [program, *self.options, *alive, *more, "--", self.target, *([remote] if remote else [])]
 
     def error(self, lines: Sequence[str], what: str) -> LinkError:
-        """What ``ssh`` said, as it is, and what to do."""
-        said = shortened(" ".join(printable(one).strip() for one in lines[-12:] if one.strip()), 600)
+        """What ``ssh`` said at last, as it is, and what to do."""
+        said = " ".join(printable(one).strip() for one in lines[-12:] if one.strip())[-600:]
         quoted = f"{what}: {said.rstrip('.')}." if said else f"{what}, and ssh said nothing."
         for words, lasting, advice in _ADVICE:
             if words in said:

@@ -29,7 +29,8 @@ async def listening(application: web.Application, host: str, port: int, grace: f
     from aiohttp import http_exceptions, web
 
     # What is no request at all is told in its answer; logs are for what goes wrong here.
-    malformed, log = http_exceptions.HttpProcessingError, logging.getLogger("aiohttp.server")
+    malformed = http_exceptions.HttpProcessingError, web.RequestPayloadError
+    log = logging.getLogger("aiohttp.server")
     log.addFilter(lambda one: not (one.exc_info and isinstance(one.exc_info[1], malformed)))
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
     await runner.setup()

@@ -48,7 +48,7 @@ def asked(body: bytes, headers: dict[str, str], form: str = "pcm", status: int =
         (b"OggS and more", "audio/ogg", "wav", "no wav: it begins with b'OggS"),
         (b"\xff\xfb", "text/html", "pcm", "text/html, not audio"),
         (b"", "audio/pcm", "pcm", "The answer is empty"),
-        (b"RIFF1234WAVEfmt ", "audio/wav", "wav", "without a description of its samples"),
+        (b"RIFF1234WAVEfmt ", "audio/wav", "wav", "a WAV file without samples"),
         (files.wav(SOUND, 16_000).replace(b"\x12\0\0\0\3", b"\x12\0\0\0\x63"), "audio/wav", "wav", "Malformed"),
     ],
 )
