@@ -54,7 +54,6 @@ class Link(Protocol):
     """The way to an engine: opens a local port that leads to it."""
 
     host: str
-    """Name for people."""
 
     async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
         """Local port and token; ``say`` tells what is done. Raises :class:`LinkError`."""

@@ -11,10 +11,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.reading import first_line
+from paretone.reading import first_line, shortened
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+
+def reason(error: BaseException) -> str:
+    """What aiohttp says in several lines, with a status and an address, in one without."""
+    said = str(getattr(error.__cause__ or error, "message", "") or error)
+    return shortened(" ".join(said.split()).rstrip(".^ ")).replace(" ssl:default", "")
 
 
 def may(request: web.Request, token: str) -> bool:

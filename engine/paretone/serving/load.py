@@ -40,6 +40,7 @@ from paretone.measure.loudness import signal_metrics
 from paretone.models.base import Voice
 from paretone.observer import Check
 from paretone.reading import printable, shortened, shown
+from paretone.serving import reason
 from paretone.serving.records import FORMS, KEPT, Level
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -354,21 +355,15 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     except TimeoutError:
         return failed("timeout", f"No end within {LONGEST_SECONDS:g} s.")
     except aiohttp.ClientPayloadError as error:
-        return failed("cut off", _reason(error))
+        return failed("cut off", reason(error))
     except aiohttp.ClientConnectorCertificateError as error:
         why = getattr(error.certificate_error, "verify_message", error.certificate_error)
         return failed("no connection", f"Its certificate is not trusted: {why}; name its file in SSL_CERT_FILE.")
     except (aiohttp.ClientError, ValueError) as error:  # Also a token that no header can hold.
         if reused:  # The server closed that connection meanwhile, as it may: no fault of its answers.
             return await ask(session, target, text, seed, due)
-        return failed("no connection", _reason(error))
+        return failed("no connection", reason(error))
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
-
-
-def _reason(error: BaseException) -> str:
-    """What aiohttp says in several lines, with a status and an address, in one without."""
-    said = str(getattr(error.__cause__ or error, "message", "") or error)
-    return shortened(" ".join(said.split()).rstrip(".^ ")).replace(" ssl:default", "")
 
 
 async def _message(answer: aiohttp.ClientResponse) -> str:

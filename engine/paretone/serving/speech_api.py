@@ -25,8 +25,8 @@ from paretone.audio.recording import encoded
 from paretone.errors import Cancelled, PlainError, SettingError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
-from paretone.reading import first_line, parsed_json, shown
-from paretone.serving import listening, may
+from paretone.reading import parsed_json, shown
+from paretone.serving import listening, may, reason
 from paretone.session.commands import Synthesise
 from paretone.session.events import AudioReady, Event
 from paretone.session.executor import Executor, RunningJob
@@ -154,7 +154,7 @@ class SpeechServer:
         except web.HTTPException as error:
             return Refused(error.status, f"{error.reason}.").response()
         except web.RequestPayloadError as error:
-            return Refused(400, f"The body cannot be read: {first_line(error.__cause__ or error)}.").response()
+            return Refused(400, f"The body cannot be read: {reason(error)}.").response()
 
     # --- Companions ---------------------------------------------------------------------------------------------------
     async def _models(self, request: web.Request) -> web.Response:

@@ -158,7 +158,7 @@ def test_fields_without_a_value_are_as_not_given_and_a_body_that_cannot_be_decod
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Encoding": "gzip"}
         direct.request("POST", "/v1/audio/speech", b'{"input": "Rice."}', headers)
         answer = direct.getresponse()
-        assert answer.status == 400 and "cannot be read" in json.load(answer)["error"]["message"]
+        assert answer.status == 400 and "cannot be read: Can not decode" in json.load(answer)["error"]["message"]
 
 
 def test_without_the_token_nothing_is_spoken(address: str) -> None:
