@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.models.cosyvoice2 import text
 from paretone.models.cosyvoice2.language_model import (
     COSYVOICE_2,
     COSYVOICE_3,
@@ -272,7 +272,7 @@ def count(piece: str) -> int:
 
 @pytest.fixture(autouse=True)
 def without_wetext(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_official_normaliser", lambda language: None)
+    monkeypatch.setitem(sys.modules, "wetext", None)
 
 
 def assert_texts(fixture: Fixture) -> None:

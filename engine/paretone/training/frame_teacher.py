@@ -58,7 +58,7 @@ class FrameTeacher(OfficialTeacher):
         self._who: dict[str, VoiceOfPrompt] = {}
         talker = folder.talker()
         config, names = talker.config, TalkerNames(talker.config.spoken)
-        self._tables, self._predictor = talker.tables(), talker.code_predictor
+        self._tables, self.predictor = talker.tables(), talker.code_predictor
         transformer, head = talker.model.kept(range(config.transformer.layers)), names.spoken(talker.codec_head.weight)
         network = TokenNetwork(transformer, talker.model.codec_embedding.weight, head, names)
         base, sampler = folder.shards.fingerprint(follower.check), Nucleus.of(entry.options_with())
@@ -81,7 +81,7 @@ class FrameTeacher(OfficialTeacher):
         return replace(batch, frames=frames[::COMPLETED], framed=predicted[::COMPLETED])
 
     def completed(self, batch: TokenBatch, seen: Seen) -> Tensor:
-        predictor, first = self._predictor.to(seen.hidden.device), self.network.embedding
+        predictor, first = self.predictor.to(seen.hidden.device), self.network.embedding
         states, codes = seen.hidden[batch.predicting][batch.framed], batch.frames.T
         tables = zip(predictor.model.codec_embedding, codes[1:-1], strict=False)
         inputs = [states, first(codes[0]), *(table(some) for table, some in tables)]

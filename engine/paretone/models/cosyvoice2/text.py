@@ -8,7 +8,6 @@ own rules, which keep amounts, years and decimals together. Texts with special t
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.numbers import ONES, TENS
 from paretone.front_end.writing import spell_numbers
+from paretone.last_used import LastUsed
 from paretone.models.cosyvoice2.config import INSTALL
 from paretone.models.files.byte_pairs import byte_pairs
 
@@ -139,14 +139,17 @@ def _spelt(number: int) -> str:
     return TENS[tens] + (f"-{ONES[ones]}" if ones else "")
 
 
-@functools.lru_cache(maxsize=2)
+_OFFICIAL: LastUsed[Callable[[str], str]] = LastUsed(2)
+
+
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
     """``wetext`` with the official options if installed; interjections are kept in all of its versions."""
     try:
         from wetext import Normalizer
     except ImportError:
         return None
-    return Normalizer(lang=language, remove_erhua=False, remove_interjections=False).normalize
+    options = {"lang": language, "remove_erhua": False, "remove_interjections": False}
+    return _OFFICIAL.of((Normalizer, language), lambda: Normalizer(**options).normalize)
 
 
 # Text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.

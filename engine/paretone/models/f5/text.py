@@ -68,7 +68,7 @@ def pinyin_tokens(text: str) -> list[str]:
 
 def _words(text: str) -> Iterable[str]:
     if not _CHINESE.search(text):
-        return _words_without_chinese(text)
+        return words_without_chinese(text)
     try:
         import rjieba
     except ImportError:
@@ -76,7 +76,7 @@ def _words(text: str) -> Iterable[str]:
     return rjieba.cut(text)
 
 
-def _words_without_chinese(text: str) -> Iterable[str]:
+def words_without_chinese(text: str) -> Iterable[str]:
     """Segments (jieba-rs 0.11) of a text without Chinese; joined, they are the text."""
     for index, block in enumerate(_BLOCK.split(text)):
         if index % 2 == 0:

@@ -461,9 +461,6 @@ class LanguageNetworks:
         """By fingerprint, or by retained layers."""
         self._with_products: LastUsed[LanguageNetwork] = LastUsed(2)  # A model and its draft.
 
-    def __len__(self) -> int:
-        return 1 + len(self._others)
-
     def of(self, plan: LanguagePlan, status: Status = lambda text: None) -> Networks:
         """Networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
         target, retained = self.own, plan.layers

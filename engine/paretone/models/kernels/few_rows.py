@@ -32,13 +32,13 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
     """The product with ``weight`` (outputs, inputs) plus ``bias`` (outputs,), in the fastest exact form."""
     if bias is None or bias.dtype == torch.float32:
         scale = half_scale(weight)
-        if scale is not None and (weight.numel() < LARGE or _half_pays(*weight.shape, torch.get_num_threads())):
+        if scale is not None and (weight.numel() < LARGE or half_pays(*weight.shape, torch.get_num_threads())):
             return HalfProduct(weight, bias, scale)
     return partial(F.linear, weight=weight.contiguous(), bias=bias)
 
 
 @functools.cache
-def _half_pays(outputs: int, inputs: int, threads: int) -> bool:
+def half_pays(outputs: int, inputs: int, threads: int) -> bool:
     """Whether one and four rows take less time with packed weights, which only one of the ``threads`` reads."""
     weight = torch.zeros(outputs, inputs)
 

@@ -430,10 +430,10 @@ class MaskedRun:
         guide = self._possible(guide, first, last)
         self._count(last - first, guide)
         if guide is Guide.BOTH:
-            conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
+            conditional, alone = self.hidden(codes, first, last, self._guided).chunk(2)
             self._difference = (first, last), conditional - alone
         else:
-            conditional = self._hidden(codes, first, last, self._unguided)
+            conditional = self.hidden(codes, first, last, self._unguided)
         if guide is not Guide.ALONE:
             conditional = conditional + self._guidance * self._last_difference()
         return self._network.head(conditional)
@@ -458,7 +458,7 @@ class MaskedRun:
         fits = self._difference is not None and self._difference[0] == (first, last)
         return Guide.BOTH if guide is Guide.REUSED and not fits else guide
 
-    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+    def hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
         """Hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
         canvas = self._network.audio(codes[:, : self._request.frames])
         projected = self._network.project(canvas)

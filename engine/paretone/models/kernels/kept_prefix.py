@@ -19,7 +19,7 @@ from paretone.sampling.demasking import Guide
 
 
 class SpacedRun(MaskedRun):
-    """Counts passes and decides which are complete. Subclasses define short passes in ``_hidden``, which calls
+    """Counts passes and decides which are complete. Subclasses define short passes in ``hidden``, which calls
     :meth:`_begin_pass` first, in ``_short_rows``, and in ``_cost``."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
@@ -102,10 +102,10 @@ class KeptPrefixRun(SpacedRun):
     def _short_rows(self, rows: int) -> int:
         return rows - self._request.prefix
 
-    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+    def hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
         self.memory.recording = self._begin_pass(rows)
         if self.memory.recording:
-            return super()._hidden(codes, first, last, rows)
+            return super().hidden(codes, first, last, rows)
         canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
         branches = len(rows.parts)
         short = rows.without_prefix(self._request.prefix)
@@ -156,9 +156,9 @@ class ReusedLayersRun(SpacedRun):
         unknown = guide is Guide.BOTH and last_whole is not Guide.BOTH
         return unknown or super()._is_whole(number, guide, last_whole)
 
-    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+    def hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
         self._span.recording = self._begin_pass(rows)
-        return super()._hidden(codes, first, last, rows)
+        return super().hidden(codes, first, last, rows)
 
     def _cost(self, targets: int, guide: Guide) -> float:
         whole, config = super()._cost(targets, guide), self._network.config

@@ -140,20 +140,20 @@ def can_pack(weight: Tensor) -> bool:
 
 
 def notes_of(backbone: nn.Module) -> tuple[str, ...]:
-    packed = (one._product for one in backbone.modules() if isinstance(one, PackableLinear))
+    packed = (one.packed for one in backbone.modules() if isinstance(one, PackableLinear))
     return (NOTE,) if any(one is not None and one.is_split for one in packed) else ()
 
 
 class PackableLinear(nn.Linear):
     """A linear layer that can be packed for inference; its parameters do not change."""
 
-    _product: PackedProduct | None = None
+    packed: PackedProduct | None = None
 
     def pack(self) -> None:
-        self._product = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
+        self.packed = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
 
     def unpack(self) -> None:
-        self._product = None
+        self.packed = None
 
     def train(self, mode: bool = True) -> Self:
         """Forgets what was packed if its weights may change from now on."""
@@ -164,12 +164,12 @@ class PackableLinear(nn.Linear):
     def is_packed(self, x: Tensor) -> bool:
         """Whether ``x`` can be processed in blocks."""
         learns = torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad)
-        return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not learns
+        return self.packed is not None and can_pack(self.weight) and x.dtype == torch.float32 and not learns
 
     def forward(self, x: Tensor) -> Tensor:
-        if self._product is None or not self.is_packed(x):
+        if self.packed is None or not self.is_packed(x):
             return F.linear(x, self.weight, self.bias)
-        return self._product(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
+        return self.packed(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
 
 
 def packed(network: Network) -> Network:

@@ -98,19 +98,20 @@ def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
     return result.text, tuple(notes)
 
 
-@functools.lru_cache(maxsize=2)
+_OFFICIAL: LastUsed[Callable[[str], str]] = LastUsed(2)
+
+
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
     """WeTextProcessing with the official options, if installed."""
+    options = {} if language == ENGLISH else {"remove_erhua": False, "remove_interjections": False}
     try:
         if language == ENGLISH:
             from tn.english.normalizer import Normalizer
-
-            return Normalizer(overwrite_cache=False).normalize
-        from tn.chinese.normalizer import Normalizer
-
-        return Normalizer(overwrite_cache=False, remove_erhua=False, remove_interjections=False).normalize
+        else:
+            from tn.chinese.normalizer import Normalizer
     except ImportError:
         return None
+    return _OFFICIAL.of((Normalizer, language), lambda: Normalizer(overwrite_cache=False, **options).normalize)
 
 
 def split_chinese(text: str) -> list[str]:
@@ -230,12 +231,12 @@ class OfficialFrontEnd:
     def __init__(
         self, aligner: Aligner, durations: DurationModel, graphemes: GraphemeModel, wavvae: WavVAE, window: int
     ) -> None:
-        self._aligner, self._durations, self._graphemes = aligner, durations, graphemes
+        self._aligner, self._durations, self.graphemes = aligner, durations, graphemes
         self._wavvae, self._window = wavvae, window
         self._check: Check = lambda: None
         # ``check`` is not an argument, because the cache key is the segment alone.
         remembered = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)
-        self._read = remembered(lambda segment: self._graphemes(segment, self._check))
+        self._read = remembered(lambda segment: self.graphemes(segment, self._check))
         self._heard: LastUsed[tuple[MegaPrompt, DurationPrompt]] = LastUsed(1)
         self._texts: LastUsed[Passages[MegaPassage]] = LastUsed(1)
 

@@ -51,7 +51,7 @@ class ReadPhones:
 class GraphemeModel:
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
         # Any: transformers' types hide the methods of generating models.
-        self._model = cast("Any", model)
+        self.network = cast("Any", model)
         self._tokenizer = tokenizer
         unknown = [token for token in (BEGIN, END_OF_TEXT, FIRST_SPEECH_TOKEN) if token not in tokenizer.get_vocab()]
         if unknown:
@@ -59,7 +59,7 @@ class GraphemeModel:
                 f"The tokenizer in {where} lacks {', '.join(unknown)}; it is not that of MegaTTS 3. Download it again."
             )
         self._offset = cast("int", tokenizer.convert_tokens_to_ids(FIRST_SPEECH_TOKEN))  # a list only for a list
-        if self._offset + END >= self._model.get_input_embeddings().num_embeddings:
+        if self._offset + END >= self.network.get_input_embeddings().num_embeddings:
             raise CheckpointError(f"The model in {where} lacks the tokens of phones; it is not the one of MegaTTS 3.")
 
     @classmethod
@@ -96,9 +96,9 @@ class GraphemeModel:
             check()
             return torch.zeros(len(tokens), dtype=torch.bool, device=tokens.device)
 
-        ids = torch.tensor([self.prompt(text)], device=self._model.device)
+        ids = torch.tensor([self.prompt(text)], device=self.network.device)
         end = self._offset + END
-        found = self._model.generate(
+        found = self.network.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=LONGEST,

@@ -188,9 +188,6 @@ def words(piece: str) -> int:
 @pytest.fixture
 def without_wetext(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wetext", None)
-    text._official_normaliser.cache_clear()
-    yield
-    text._official_normaliser.cache_clear()
 
 
 @pytest.mark.usefixtures("without_wetext")

@@ -184,13 +184,12 @@ def test_a_table_of_nothing_changes_no_bit_and_skips_are_the_same_in_a_stream(mo
 @pytest.mark.parametrize("flow", [TokenToMel(FLOW_3), TokenToMel2(FLOW_2)], ids=["3", "2"])
 def test_operations_of_an_evaluation_are_those_of_the_matrix_products(flow: TokenFlow) -> None:
     planned, frames = PlannedMel(flow.eval().requires_grad_(False)), 24
-    part = planned.whole(
-        AcousticPrompt(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 8, 80), torch.ones(1, SPEAKER_WIDTH)),
-        [1] * 8,
-        planned.planned(),
-    )
-    run, sampler = planned._started(planned.planned(), part)
-    spent = plain_dit.counted(lambda: flow.estimator.velocity(sampler.noise, 0, run))
+    prompt = AcousticPrompt(torch.zeros(1, 4, dtype=torch.long), torch.zeros(1, 8, 80), torch.ones(1, SPEAKER_WIDTH))
+    script = planned.planned()
+    part = planned.whole(prompt, [1] * 8, script)
+    run = planned.begin(flow.estimator, part, prompt, script.times[:-1], script.options)
+    noise = planned.sampler(part, script.times, script.seed, script.options).noise
+    spent = plain_dit.counted(lambda: flow.estimator.velocity(noise, 0, run))
     assert flow.estimator.operations(frames, 2).evaluation == pytest.approx(spent, rel=1e-6)
     later = flow.estimator.operations(10, 2, before=14).evaluation + flow.estimator.operations(14, 2).evaluation
     assert 0.5 < later / flow.estimator.operations(frames, 2).evaluation < 1, "earlier frames see no later ones"

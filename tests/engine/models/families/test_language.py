@@ -136,7 +136,8 @@ def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
 
 def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
     script = script_of(model, setting(drafted()))
-    own, shorter = model._requests(script, script.passages[0])
+    works = model.internals(script)
+    own, shorter = works.request, works.draft_request
     heard = round(DRAFT_PROMPT_SECONDS * model.info.token_rate)
     assert shorter.embedded.shape[1] == 2 * heard + script.passages[0].expected + 2
     assert own.embedded.shape[1] == 2 * len(script.prompt.codes) + script.passages[0].expected + 2
@@ -148,7 +149,7 @@ def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
     assert shorter.first_position == own.first_position - before
     # Side by side with its phone stands every token still.
     assert shorter.positions[text.start] == shorter.first_position - 1
-    assert model._requests(script_of(model, setting()), script.passages[0])[1] is None
+    assert model.internals(script_of(model, setting())).draft_request is None
 
 
 def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:

@@ -1,6 +1,8 @@
 """Drafts and students of a speech language model, and its own layers pruned: found, refused, used."""
 
+import gc
 import itertools
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,6 @@ from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.tokens import Uniforms
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
-from paretone.speaking import make_ready
 from paretone.techniques import problem, resolve, spade, speculative
 from paretone.techniques.resolving import knobs_of
 from paretone.techniques.speculative import decoding
@@ -182,9 +183,8 @@ def test_a_draft_speaks_alone_as_in_the_papers_table(model: LmMiniSpeech) -> Non
     assert said.measurements.ops_ratio < 1.0 and not any(cycle.drafted for cycle in said.trace.decoding.cycles)
     assert all("At speed" in one for one in said.notes), "nothing else is said"
     assert "the draft speaks alone" in speculative.describe(knobs_of(drafted(alone=True)))
-    request = model._requests(script, script.passages[0])[0]
-    sampler, uniforms = model._sampler_of(script, script.passages[0]), Uniforms(script.seed)
-    by_hand = decode(script.network.target.tokens, request, sampler, uniforms, lambda: None)
+    works = model.internals(script)
+    by_hand = decode(works.networks.target.tokens, works.request, works.sampler, Uniforms(script.seed), lambda: None)
     assert said.trace.decoding.tokens == tuple(token for cycle in by_hand for token in cycle.tokens)
     assert "speaks alone; do without" in problem(model.info, alone.with_technique(shallow(depth=2)))
     with pytest.raises(NotPrepared, match="no trained draft"):
@@ -206,11 +206,11 @@ def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: s
 
 
 def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
-    for kept in itertools.combinations(range(LAYERS), 2):
-        make_ready(model, setting(shallow(layers=",".join(map(str, kept)), recovery="none")))
-    for kept in range(LAYERS):
-        make_ready(model, setting(shallow(layers=str(kept), recovery="none")))
-    assert len(model._networks) == 4
+    layers = (",".join(kept) for count in (2, 1) for kept in itertools.combinations(map(str, range(LAYERS)), count))
+    plans = [resolve(model.info, setting(shallow(layers=one, recovery="none"))) for one in layers]
+    made = [weakref.ref(model.networks(plan).target.tokens) for plan in plans]
+    gc.collect()
+    assert [one() is not None for one in made] == [False] * 3 + [True] * 3
 
 
 def test_a_profile_names_what_was_trained(model: LmMiniSpeech) -> None:

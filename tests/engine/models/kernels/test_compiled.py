@@ -14,7 +14,7 @@ import torch
 
 from paretone import device
 from paretone.models.families.language_network import FeatureDrafter
-from paretone.models.kernels import compiled, scripted_causal
+from paretone.models.kernels import compiled, fused_causal, scripted_causal
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.kernels.scripted_causal import LEAST_SEEN, MOST_GATHERED, MOST_TOKENS, gathering_pays, scripted
@@ -155,20 +155,19 @@ def test_what_cannot_be_compiled_runs_without(monkeypatch: pytest.MonkeyPatch) -
 def test_a_take_says_what_of_its_time_was_compiling(
     captured_only: list[str | None], network: FusedMasked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(compiled, "WORTH_SAYING", 1e-9)
     torch._dynamo.reset()
     function = compiled.Compiled(lambda x: x.cos() + 1, "default")
     monkeypatch.setattr(network, "compiled_function", function, raising=False)
     function(torch.zeros(4, 2))
     compiled.warmed(network)
-    assert function._seconds == 0, "what a warm-up compiled is no take's"
+    assert not compiled.notes_of(network), "what a warm-up compiled is no take's"
     function(torch.zeros(4, 2))
-    assert function._seconds == 0, "nothing is compiled again"
+    assert not compiled.notes_of(network), "nothing is compiled again"
     function(torch.zeros(7, 2))
-    assert function._seconds > 0
     (said,) = compiled.notes_of(network)
     assert said.startswith("Compiling for this length took") and "the take's times include" in said
-    assert function._seconds == 0, "told once"
+    assert not compiled.notes_of(network), "told once"
 
 
 def test_what_is_not_compiled_says_why(tmp_path: Path) -> None:
@@ -179,16 +178,29 @@ def test_what_is_not_compiled_says_why(tmp_path: Path) -> None:
 
 
 # --- Scripted calls ---------------------------------------------------------------------------------------------------
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """What was called as one: compiled TorchScript."""
+    seen: list[object] = []
+    monkeypatch.setattr(scripted_causal, "scripted", lambda function: seen.append(scripted(function)) or seen[-1])
+    yield seen
+    assert seen and all(isinstance(one, torch.jit.ScriptFunction) for one in seen)
+
+
+def one_call(transformer: FusedTransformer) -> scripted_causal.Layers | None:
+    found = transformer.as_one_call(1, transformer.cache(1), torch.arange(1))
+    return found and found[0]
+
+
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
 @pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED, QWEN3], ids=["llama", "qwen", "scaled", "qwen3"])
-def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
+def test_one_call_gives_the_same_bits(calls: list[object], config: CausalConfig, half: bool) -> None:
     plain = small_transformer(config)
     if half:
         for weight in plain.parameters():
             weight.copy_(weight.half().float())
     fast, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
-    assert fast._scripted is not None and isinstance(scripted(scripted_causal._pass), torch.jit.ScriptFunction)
-    operators._scripted = None
+    operators.as_one_call = lambda *given: None
     torch.manual_seed(0)
     for batch in (1, 2):
         caches = [one.cache(60, batch) for one in (fast, operators)]
@@ -206,10 +218,11 @@ def test_one_call_gives_the_same_bits(config: CausalConfig, half: bool) -> None:
             fast(torch.randn(batch, 12, config.hidden), caches[0])
 
 
-def test_gathered_values_attend_alike() -> None:
+def test_gathered_values_attend_alike(calls: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused_causal, "gathering_pays", lambda *sizes: True)
     plain = small_transformer(replace(LLAMA, key_value_heads=LLAMA.heads))
     fast, operators = FusedTransformer.of(plain), FusedTransformer.of(plain)
-    fast._scripted, operators._scripted = fast._scripted._replace(gathered=8), None
+    operators.as_one_call = lambda *given: None
     torch.manual_seed(0)
     caches = [one.cache(LEAST_SEEN + 20) for one in (fast, operators)]
     # What was dropped is not seen again.
@@ -224,23 +237,22 @@ def test_gathered_values_attend_alike() -> None:
 
 def test_gathering_is_measured() -> None:
     config = replace(LLAMA, key_value_heads=LLAMA.heads)
-    own = FusedTransformer.of(small_transformer(config))._scripted
+    own = one_call(FusedTransformer.of(small_transformer(config)))
     pays = gathering_pays(config.heads, config.head_width, torch.get_num_threads())
     assert own is not None and own.gathered == (MOST_GATHERED if pays else 0)
-    shared = FusedTransformer.of(small_transformer(LLAMA))._scripted
+    shared = one_call(FusedTransformer.of(small_transformer(LLAMA)))
     assert shared is not None and shared.gathered == 0, "heads share keys"
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["plain", "float16 weights"])
-def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
+def test_a_draft_on_features_gives_the_same_bits(calls: list[object], half: bool) -> None:
     target = small_model().float()
     draft = FeatureDraft(target.plain_transformer.config, (1,), target.rows, 20, biased=True)
     if half:
         for weight in draft.parameters():
             weight.data.copy_(weight.half().float())
     fast, operators = (FeatureDrafter(draft, target.optimised()) for _ in range(2))
-    assert fast._tensors is not None and isinstance(scripted(scripted_causal._draft), torch.jit.ScriptFunction)
-    operators._tensors = None
+    operators.fused_transformer.as_one_call = lambda *given: None
     caches = [one.cache(40) for one in (fast, operators)]
     places = torch.arange(40)
     for tokens, scored in ((20, 1), (1, 1), (3, 2), (MOST_TOKENS, MOST_TOKENS)):
@@ -252,9 +264,9 @@ def test_a_draft_on_features_gives_the_same_bits(half: bool) -> None:
     assert torch.equal(caches[0].kept(), caches[1].kept())
 
 
-def test_reading_in_one_call_gives_the_same_bits() -> None:
+def test_reading_in_one_call_gives_the_same_bits(calls: list[object]) -> None:
     fast, operators = (small_model().float().optimised() for _ in range(2))
-    operators.fused_transformer._scripted = None
+    operators.fused_transformer.as_one_call = lambda *given: None
     caches = [one.cache(50) for one in (fast, operators)]
     for tokens, scored, keeps in ((20, 1, (0, 2)), (1, 1, None), (4, 3, ()), (MOST_TOKENS, 2, (1,))):
         embedded, places = torch.randn(1, tokens, fast.head.shape[1]), torch.arange(tokens) + caches[0].length
@@ -265,16 +277,15 @@ def test_reading_in_one_call_gives_the_same_bits() -> None:
         assert len(found) == scored and torch.equal(found, expected)
         if keeps is not None:
             assert wanted.shape[1] == (len(keeps) + 1) * fast.head.shape[1] and torch.equal(features, wanted)
-    assert isinstance(scripted(scripted_causal._scores), torch.jit.ScriptFunction)
     assert torch.equal(*(one.kept() for one in caches))
 
 
 @pytest.mark.parametrize("length", [None, 40])
-def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
+def test_drafting_in_one_call_drafts_the_same(calls: list[object], length: int | None) -> None:
     target = small_model(stop_score=1.0).float().optimised()
     draft = FeatureDraft(target.transformer.config, (1,), target.rows, 20, biased=True)
     fast, operators = (FeatureDrafter(draft, target) for _ in range(2))
-    operators._tensors = None
+    operators.fused_transformer.as_one_call = lambda *given: None
     request = replace(request_of(target, maximum=60), minimum=12, length=length)
     rule = by_token(0.5, target.codes, guarded=False)
     for seed, sampler in enumerate((Nucleus(), Nucleus(0.8, 8, 0.9), Nucleus(repetition_penalty=1.2))):
@@ -284,9 +295,8 @@ def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
         )
         parts = [[(cycle.drafted, cycle.tokens, cycle.acceptance) for cycle in each] for each in (one, other)]
         assert parts[0] == parts[1] and any(cycle.accepted for cycle in one)
-    assert isinstance(scripted(scripted_causal._drafts), torch.jit.ScriptFunction)
 
 
 def test_other_kinds_of_numbers_go_operator_by_operator() -> None:
     for dtype in (torch.float64, torch.bfloat16):
-        assert FusedTransformer.of(small_transformer(LLAMA, dtype=dtype))._scripted is None
+        assert one_call(FusedTransformer.of(small_transformer(LLAMA, dtype=dtype))) is None

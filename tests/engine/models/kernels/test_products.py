@@ -112,7 +112,7 @@ def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, norm: st
     x, table = torch.randn(2, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table)
     attention.fuse()
-    assert isinstance(attention._fused, PackedProduct) == products.available()
+    assert (attention.packed is not None) == products.available()
     assert torch.allclose(attention(x, table), before, atol=TOLERANCE, rtol=0)
 
 
@@ -258,9 +258,9 @@ def test_weights_from_bfloat16_do_too(rows: int) -> None:
 @needs_fbgemm
 @pytest.mark.parametrize("faster", [True, False])
 def test_large_weights_are_packed_where_that_is_faster(monkeypatch: pytest.MonkeyPatch, faster: bool) -> None:
-    assert few_rows._half_pays(64, 64, 1) in (True, False)
+    assert few_rows.half_pays(64, 64, 1) in (True, False)
     monkeypatch.setattr(few_rows, "LARGE", 70 * 33)
-    monkeypatch.setattr(few_rows, "_half_pays", lambda *_: faster)
+    monkeypatch.setattr(few_rows, "half_pays", lambda *_: faster)
     assert isinstance(product(weights()[0].half().float()), HalfProduct) is faster
     assert isinstance(product(weights()[0][:-1].half().float()), HalfProduct)
 

@@ -18,6 +18,7 @@ from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.models import catalogue
 from paretone.models.base import DraftWeights, StudentWeights, Synthesis, Voice
 from paretone.models.families.language_network import LanguageNetwork, drafting
+from paretone.models.families.passages import TokenPassage
 from paretone.models.families.voices import spoken_bytes
 from paretone.models.files.checkpoints import WEIGHTS
 from paretone.models.files.releases import INDEX
@@ -217,7 +218,7 @@ def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
     prompt = LlasaPrompt("Said.", (3, 5))
 
     def sampler(**changes: object) -> TokenSampler:
-        return model.token_sampler(model._passage(TEXT, prompt), prompt, setting(**changes).options)
+        return model.token_sampler(TokenPassage(TEXT, 1, ()), prompt, setting(**changes).options)
 
     assert sampler() == Nucleus(0.8, 50, 1.0, 1.0, (3, 5))
     advised = sampler(temperature=0.9, top_p=0.95, repetition_penalty=1.2, top_k=20)

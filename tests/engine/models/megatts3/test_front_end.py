@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.measure.loudness import integrated_loudness
-from paretone.models.megatts3 import front_end as reading
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.adapter import level_matched
+from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.front_end import OfficialFrontEnd, read_text, split_chinese
 from paretone.models.megatts3.graphemes import END, GraphemeModel
@@ -86,8 +86,8 @@ def test_segments_and_voices_are_remembered_until_a_file_changes(
     first = front_end.prompt(voice)
     made = front_end.passages("Hello.", voice)
     with monkeypatch.context() as patch:
-        for part in (front_end._graphemes, front_end._aligner):
-            patch.setattr(type(part), "__call__" if part is front_end._graphemes else "align", None)
+        patch.setattr(GraphemeModel, "__call__", None)
+        patch.setattr(Aligner, "align", None)
         assert front_end.prompt(voice) is first
         again = front_end.passages("Hello.", voice)
         assert torch.equal(again.passages[0].mel2ph, made.passages[0].mel2ph)
@@ -100,13 +100,13 @@ def test_sounds_without_a_phone_are_counted(
 ) -> None:
     monkeypatch.setattr(graphemes, "LONGEST", 12)
     front_end = OfficialFrontEnd.load(folder, folder.wavvae())
-    head = front_end._graphemes._model.lm_head.weight
+    head = front_end.graphemes.network.lm_head.weight
     with torch.no_grad():  # English phones, and numbers that no phone has, remain likely.
         head[: FIRST + 101] = 0
         head[FIRST + 145 : FIRST + 174] = 0
         head[FIRST + 200 : FIRST + 789] = 0
         head[FIRST + graphemes.END] = 0
-    read = front_end._graphemes("Hello.")
+    read = front_end.graphemes("Hello.")
     notes = front_end.passages("Hello.", voice).notes
     assert 1 < read.unknown < len(read.phones)
     assert any(f"no phones for {read.unknown} sounds of “Hello.”" in note for note in notes)
@@ -154,7 +154,7 @@ def end_soon(model: GraphemeModel, monkeypatch: pytest.MonkeyPatch, limit: int) 
     given = len(found)
     with torch.inference_mode():
         while len(found) < given + limit and found[-1] != FIRST + END:
-            found.append(int(model._model(input_ids=torch.tensor([found])).logits[0, -1].argmax()))
+            found.append(int(model.network(input_ids=torch.tensor([found])).logits[0, -1].argmax()))
     return [token - FIRST for token in found[given - 1 :]]
 
 
@@ -169,7 +169,7 @@ def test_phones_are_those_of_the_likeliest_tokens(model: GraphemeModel, monkeypa
 
 def test_the_end_token_ends_and_is_no_phone(model: GraphemeModel, monkeypatch: pytest.MonkeyPatch) -> None:
     written = end_soon(model, monkeypatch, 6)
-    head = model._model.lm_head.weight
+    head = model.network.lm_head.weight
     with torch.no_grad():  # What was the fourth token is now less likely than the end.
         head[FIRST + END] = 2 * head[FIRST + written[4]]
     expected = end_soon(model, monkeypatch, 12)
@@ -181,9 +181,9 @@ def test_the_end_token_ends_and_is_no_phone(model: GraphemeModel, monkeypatch: p
 
 def test_no_phones_are_the_texts_fault(model: GraphemeModel) -> None:
     with torch.no_grad():
-        model._model.lm_head.weight[FIRST:] = 0
-        model._model.model.norm.weight.zero_()
-        model._model.lm_head.weight[FIRST + END] = 0
+        model.network.lm_head.weight[FIRST:] = 0
+        model.network.model.norm.weight.zero_()
+        model.network.lm_head.weight[FIRST + END] = 0
     # All scores are equal now: the first token wins, which is no phone.
     with pytest.raises(TextError, match="found no phones"):
         model("?")
@@ -244,9 +244,6 @@ def without_official_normaliser(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on machines that lack WeTextProcessing."""
     for name in ("tn", "tn.english", "tn.english.normalizer", "tn.chinese", "tn.chinese.normalizer"):
         monkeypatch.setitem(sys.modules, name, None)
-    reading._official_normaliser.cache_clear()
-    yield
-    reading._official_normaliser.cache_clear()
 
 
 def test_other_languages_are_refused_with_those_that_are_spoken() -> None:

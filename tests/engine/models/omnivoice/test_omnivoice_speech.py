@@ -194,13 +194,13 @@ def test_guidance_is_left_out_as_asked(
     schedule = resolve(model.info, setting(technique)).guidance
     assert "".join(signs[guide_of(schedule, step)] for step in range(6)) == expected
     rows: list[int] = []
-    hidden = MaskedRun._hidden
+    hidden = MaskedRun.hidden
 
     def counted(self: MaskedRun, codes: object, first: int, last: int, of: object) -> torch.Tensor:
         rows.append(len(of.parts))
         return hidden(self, codes, first, last, of)
 
-    monkeypatch.setattr(MaskedRun, "_hidden", counted)
+    monkeypatch.setattr(MaskedRun, "hidden", counted)
     synthesis = spoken(model, setting(technique))
     assert rows == [2 if one == "b" else 1 for one in expected]
     assert synthesis.measurements.ops_ratio < 1

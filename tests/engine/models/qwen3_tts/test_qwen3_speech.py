@@ -23,7 +23,9 @@ from paretone.models.catalogue import recognised, voice, voice_or_recording, voi
 from paretone.models.families.language_network import TokenModel
 from paretone.models.files.layer_importance import DIVERGENCE
 from paretone.models.kernels.graphs import GraphCache
+from paretone.models.qwen3_tts import voices as reading
 from paretone.models.qwen3_tts.adapter import QwenSpeech
+from paretone.models.qwen3_tts.checkpoint import OfficialFolder
 from paretone.models.qwen3_tts.config import SPEAKERS
 from paretone.models.qwen3_tts.prompts import CHAT_OF_INSTRUCTION
 from paretone.models.qwen3_tts.speech_tokenizer import FRAMES_OF_PART
@@ -230,7 +232,7 @@ def test_long_sound_is_decoded_and_encoded_until_it_is_stopped(
     assert np.array_equal(custom.heard(codes, TEXT, RYAN, plan, lambda: parts.append(0)), heard) and len(parts) == 3
     with pytest.raises(Cancelled):
         custom.heard(codes, TEXT, RYAN, plan, Follower(3).check)
-    encoder, samples = clone._voices._folder.encoder(), torch.zeros(40000)
+    encoder, samples = OfficialFolder.read(folder_of("base")).encoder(), torch.zeros(40000)
     with pytest.raises(Cancelled):
         encoder(samples, Follower(6).check)
     assert encoder(samples, Follower(1001).check).shape[-1] == -(-40000 // FRAME)
@@ -273,7 +275,7 @@ def test_given_frames_are_heard(custom: QwenSpeech) -> None:
 
 def test_a_voice_is_kept(clone: QwenSpeech, recording: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     make_ready(clone, setting(BASE), recording)
-    monkeypatch.setattr(clone._voices, "_codes", lambda *given: pytest.fail("it was encoded again"))
+    monkeypatch.setattr(reading, "read_recording", lambda *given: pytest.fail("it was read again"))
     speak(clone, recording)
 
 
@@ -344,22 +346,22 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
     monkeypatch.setattr(custom, "info", replace(custom.info, lacking=()))
     monkeypatch.setattr(custom, "graphs", GraphCache(record))
     # A processor's frames are one call already; those of a card are recorded.
-    monkeypatch.setattr(custom.own.tokens.predictor, "_frames", None)
+    monkeypatch.setattr(custom.own.tokens.predictor.transformer, "as_one_call", lambda *given: None)
     said = synthesise(custom, TEXT, RYAN, graphs)
     assert np.abs(said.samples - plain.samples).max() < 1e-4
     assert sum(len(shape) == 1 for shape in recorded) == 1, "every frame is the same recording"
     assert any("a frame of 8 codes" in note for note in said.notes)
 
 
-def test_a_predictor_that_cannot_be_recorded_stands_for_no_later_one(custom: QwenSpeech) -> None:
+def test_an_unrecorded_predictor_stands_for_no_later_one(custom: QwenSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(run: Callable[[], object]) -> None:
         raise RuntimeError("not now")
 
     plain, cache = custom.own.tokens.predictor, GraphCache(refuse)
     width, sampler = plain.tables.shape[-1], Nucleus()
+    monkeypatch.setattr(plain.transformer, "as_one_call", lambda *given: None)
     for _ in range(20):  # Python gives the same address again.
         made = plain.graphed(cache)
-        made._frames = None
         made.predict(torch.zeros(width), torch.zeros(width), sampler, [0.5] * made.groups)
         del made
     assert len(cache.notes()) == 20, "each is tried"
