@@ -27,6 +27,12 @@ if __name__ == "__main__":
     gc.disable()  # See collecting_later().
 
 try:
+    import shiboken6
+
+    with contextlib.suppress(ImportError):  # Another version.
+        feature: Any = importlib.import_module("shibokensupport.feature")
+        # Spare PySide reading the source of every module imported from now on, torch's too, for ``from __feature__``.
+        feature.feature_imported = lambda module: None
     import qasync
     from PySide6.QtCore import (
         QLocale,
@@ -39,7 +45,6 @@ try:
     )
     from PySide6.QtGui import QIcon, QPixmapCache
     from PySide6.QtWidgets import QApplication
-    from shiboken6 import isValid
 except ModuleNotFoundError as missing:  # A machine without a window system.
     sys.exit(
         f"The window needs {(missing.name or '').partition('.')[0]}, which is not installed; run: pip install "
@@ -70,7 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cap_threads()
     share_one_heap()
     leave_deleted_folder()
-    search_no_features()
     if sys.stderr is not None:
         faulthandler.enable(all_threads=True)
     if options.headless_tour:
@@ -102,14 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = first.enter_context(settings_file(options))
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
             return runner.run(_run(application, options, settings, calls))
-
-
-def search_no_features() -> None:
-    """Spare PySide reading the source of every module imported from now on, torch's too, for ``from __feature__``."""
-    with contextlib.suppress(ImportError, AttributeError):  # Of another version.
-        feature: Any = importlib.import_module("shibokensupport.feature")
-        assert callable(feature.feature_imported)
-        feature.feature_imported = lambda module: None
 
 
 @contextlib.contextmanager
@@ -323,7 +319,7 @@ def catch_exceptions(window: MainWindow) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         if sys.stderr is not None:
             sys.stderr.write(printable(details))
-        if isValid(window):
+        if shiboken6.isValid(window):
             window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -348,7 +344,7 @@ def tell_qt_messages(window: MainWindow) -> None:
             return
         if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
             sys.stderr.write(printable(f"Qt: {message}\n"))
-        if isValid(window):
+        if shiboken6.isValid(window):
             window.qt_said.emit(message)
 
     qInstallMessageHandler(tell)

@@ -77,6 +77,9 @@ class MainWindow(QMainWindow):
         self.is_closed = False
         self.setWindowTitle("Paretone")
         self.setAccessibleName("Paretone")
+        scheme = str(settings.value("theme", Scheme.SYSTEM.value))
+        # Before there are widgets: each is styled once, and icons are drawn in one colour.
+        theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
 
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
@@ -98,7 +101,7 @@ class MainWindow(QMainWindow):
         VisibleMnemonics(self)  # After the menu bar: it sees the keys first.
         self._connect()
         self._restore()
-        self._refresh()
+        self._follow_theme()
         later = {name: build for presenter in self.features.values() for name, build in presenter.later.items()}
         # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
         fronts = [place.name for place in self.workspaces.shown.places]
@@ -175,8 +178,6 @@ class MainWindow(QMainWindow):
     # --- Saved state --------------------------------------------------------------------------------------------------
     def _restore(self) -> None:
         settings = self.settings
-        scheme = str(settings.value("theme", Scheme.SYSTEM.value))
-        self.theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
         geometry = settings.value("geometry")
         if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
             # Leave room for the frame, whose size is unknown before it is shown.
