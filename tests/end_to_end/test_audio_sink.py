@@ -185,7 +185,7 @@ def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullS
             wait_until(lambda: player.mixer.settled and not player.playing)
             wait_for_all(finished, whole, player)
         changes = [jump.frame - jumps[0].frame for jump in jumps if jump.leaving != SILENCE != jump.entering]
-        deck.analyser.shut_down(wait=True)
+        deck.analyser.shut_down()
         return recording.samples, expected, finished.samples, *changes
 
     recorded, expected, finished, change = cleanly(attempt)

@@ -51,9 +51,9 @@ class Analyser(QObject):
         self.busy = True
         self._submission.start()
 
-    def shut_down(self, wait: bool) -> None:
+    def shut_down(self) -> None:
         self._submission.stop()
-        self.background.shut_down(wait)
+        self.background.shut_down()
 
     def _begin(self) -> None:
         serial, takes, previous = self._serial, self._wanted, self._last

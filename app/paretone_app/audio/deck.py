@@ -468,9 +468,9 @@ class Deck(QObject):
         if not self.player.playing:
             self.toggle_play()
 
-    def shut_down(self, wait: bool) -> None:
+    def shut_down(self) -> None:
         self.player.close()
-        self.analyser.shut_down(wait)
+        self.analyser.shut_down()
 
 
 def _sounds_the_same(one: Take | None, other: Take | None) -> bool:

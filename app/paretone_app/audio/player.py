@@ -96,6 +96,8 @@ class Player:
         self.underruns = 0
         """Blocks that came too late while something was playing."""
         self.device_name = ""
+        self.opening = False
+        """Whether a device is looked for: what is played meanwhile comes before the silence that it would buffer."""
         self._stream: Any = None
         self._finished = False
         self._problem = "The audio device has not been opened yet."
@@ -271,7 +273,7 @@ class Player:
 
     def play(self) -> None:
         """Play from the current position; ignored without a device."""
-        if self.usable:
+        if self.usable or self.opening:
             self.mixer.play()
 
     def pause(self) -> None:
@@ -369,13 +371,15 @@ class Player:
     def _use_rate(self, rate: int) -> None:
         if rate == self.rate:
             return
-        choice, seconds = self.mixer.state.choice, self.mixer.state.position / self.rate
+        before, seconds = self.mixer.state, self.mixer.state.position / self.rate
         self._use_mixer(rate)
         self._incoming = None  # A stream under way cannot be converted again: drop the rest.
         self.set_loop(self._loop)
         self._converted = {}
         self.mixer.fade_out_and_in(self._out_and_in)
-        self.mixer.load(self._programme(), choice, round(seconds * rate))
+        self.mixer.load(self._programme(), before.choice, round(seconds * rate))
+        if before.playing:
+            self.mixer.play()
 
 
 def _best_rate(sounddevice: Any, device: OutputDevice) -> int:

@@ -35,7 +35,7 @@ class Greeting(QObject):
         self._player = window.features.find(PlayerPresenter)
         self._studies = window.features.find(StudiesPresenter)
         self._selected = window.state.selection.text, window.state.selection.model_id
-        self._opened = self._began = self._sounded = False
+        self._sounded = False
         # First: no window was closed, and no example opened, with these settings.
         if not (settings.contains(_KEY) or settings.contains("geometry") or window.results.takes.all):
             window.first = self._begin
@@ -43,7 +43,6 @@ class Greeting(QObject):
     def _begin(self) -> None:
         self._settings.setValue(_KEY, True)
         QTimer.singleShot(10_000, self._go_on)
-        self._player.problem_changed.connect(self._play)
         self._player.playing.changed.connect(self._follow)
         self._player.playback.connect_device()
         self._studies.read_example(self._open)
@@ -58,22 +57,13 @@ class Greeting(QObject):
             with suppress(PlainError):  # They are heard all the same; the library's problem is reported elsewhere.
                 window.results.takes.add(take)
         selection.adopt_setting(takes[1].setting, takes[1].text, takes[1].voice)
-        window.state.comparison.set_a(takes[0])
-        window.state.comparison.set_b(takes[1])
+        window.state.comparison.arrange(takes)
+        window.action.play.trigger()
         self._studies.opened.open(folder, in_front=False)
         window.features.find(GuidePresenter).greet(WORDS)
-        self._opened = True
-        self._play()
-
-    def _play(self, problem: str = "") -> None:
-        """Play take A, once there is a device, or go on without."""
-        if self._player.playback.probing or not self._opened or self._sounded:
-            return
-        if self._player.why_not_hear():
+        self._player.problem_changed.connect(lambda problem: self._go_on() if problem else None)
+        if self._player.why_not_hear() and not self._player.playback.probing:
             self._go_on()
-        elif not self._began:
-            self._began = True
-            self._window.action.play.trigger()
 
     def _follow(self) -> None:
         sounding = self._player.playing.now.sounding

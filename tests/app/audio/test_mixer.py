@@ -284,6 +284,12 @@ def test_without_a_device_choice_position_and_loop_still_work() -> None:
     player.pause()
     player.seek(0.0)
     assert player.position == 0
+    player.load([(np.ones(24000, np.float32), 24000)])
+    for player.opening in (False, True):
+        player.play()
+        block = np.zeros(480, np.float32)
+        player.mixer.render(block)
+        assert (block[-1] > 0.5) == player.opening, "it sounds from the first block of the device that is opened"
 
 
 def test_an_unusable_device_is_a_device_error_with_its_sentence() -> None:

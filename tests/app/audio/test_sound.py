@@ -135,7 +135,7 @@ def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink
         qtbot.waitUntil(lambda: player.position > 2.6)
         player.pause()
         qtbot.wait(300)
-    deck.shut_down(wait=True)
+    deck.shut_down()
     assert pitches(recording.samples) == [PITCHES[2], PITCHES[3]], "the third word, once more, and on to the fourth"
 
 
@@ -153,7 +153,7 @@ def threads() -> list[int]:
 def analyser(threads: list[int], qapp) -> Iterator[Analyser]:
     made = Analyser(lambda samples, rate: threads.append(threading.get_ident()))
     yield made
-    made.shut_down(wait=True)
+    made.shut_down()
 
 
 def found(*takes: Take | None) -> Analysis:

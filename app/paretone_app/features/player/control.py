@@ -33,6 +33,7 @@ from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Player
 from paretone_app.features.player.panel import PlayerPanel, WaveStrip
 from paretone_app.numbers import fixed, with_sign
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import LANES, SIDES, Heard, Origin, Playing, setting_title
 from paretone_app.widgets.action import Action
@@ -53,6 +54,7 @@ class Playback(QObject):
         """Whether a device was searched for; until then, a missing one is not reported."""
         self.probing = False
         self._problem: str | None = None
+        self._probe = Background("sound", self)
         self._stream = Heard()
         self._poll = QTimer(self, interval=33)
         self._poll.timeout.connect(self.follow)
@@ -95,12 +97,12 @@ class Playback(QObject):
     def connect_device(self) -> None:
         """Find and open the audio device in the background; also after it was lost."""
         if not self.probing:
-            self.probing = self.looked = True
+            self.probing = self.looked = self.player.opening = True
             self.probing_changed.emit(True)
-            self.deck.analyser.background.run(probe, self._open_device)
+            self._probe.run(probe, self._open_device)  # Meanwhile takes are analysed.
 
     def _open_device(self, found: SoundSystem | BaseException) -> None:
-        self.probing = False
+        self.probing = self.player.opening = False
         self.probing_changed.emit(False)
         if isinstance(found, BaseException):
             raise found
@@ -118,7 +120,8 @@ class Playback(QObject):
 
     def shut_down(self) -> None:
         self._poll.stop()
-        self.deck.shut_down(wait=not self.probing)
+        self._probe.shut_down(wait=False)
+        self.deck.shut_down()
 
 
 STEP_SECONDS = 0.25
