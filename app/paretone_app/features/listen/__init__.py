@@ -28,7 +28,7 @@ FEATURE = Feature(
     ),
     keys=(
         ("zoom in, out, show all", "+, −, 0"),
-        ("scroll; zoom the frequencies", "Page Up, Page Down; with Shift"),
+        ("scroll; zoom, scroll the frequencies", "Page Up, Page Down; with Shift, with Alt"),
         ("on a lane: hear, pin as reference, subtract, move, remove, note", "Return, P, D, Alt+Up, Alt+Down, Del, T"),
     ),
 )

@@ -168,8 +168,8 @@ class Canvas(QWidget):
         self.lanes, self._first, self._last = tuple(lanes), first, last
         whole = Scale(0.0, max((one.seconds for one in lanes), default=1.0) or 1.0)
         if whole != self.whole:
-            self.whole = whole
-            self.show_all()
+            self.follows, self.whole, self.time = True, whole, whole
+            self.seen_changed.emit()
         self.redraw()
 
     def redraw(self) -> None:
@@ -215,6 +215,10 @@ class Canvas(QWidget):
     def zoom_bands(self, factor: float, around: float = 0.5) -> None:
         """Scale the visible frequencies, keeping the share ``around`` of them in place."""
         self.bands = self.bands.zoomed(factor, around, BANDS)
+        self.redraw()
+
+    def page_bands(self, share: float) -> None:
+        self.bands = self.bands.moved(share, BANDS)
         self.redraw()
 
     def show_all(self) -> None:
@@ -275,6 +279,8 @@ class Canvas(QWidget):
 
     def _want(self) -> None:
         """Have computed what is missing: first facts, then spectrograms in view, those next to it, and words."""
+        if not self.isVisible():
+            return
         inside, pieces = self.numbers(), dict(self._first)
         for number in (*inside, *(one for one in self.numbers(1) if one not in inside)):
             for lane, _, _, heights in self.shown():
@@ -443,9 +449,11 @@ class Canvas(QWidget):
         if what == "pan":
             self.page((began - at) / (self.time.high - self.time.low))
         elif abs(x - pressed) >= 4 or self._dragged is not None:
-            moved = at - self._at(pressed)
-            ends = (began, at) if what == "draw" else [one + moved for one in self.loop or ()]
-            self._dragged = max(0.0, min(ends)), min(self.whole.high, max(ends))
+            if what == "move" and self.loop is not None:
+                start, end = self.loop
+                self._dragged = Scale(start, end).moved((at - self._at(pressed)) / (end - start), self.whole).ends
+            else:
+                self._dragged = max(0.0, min(began, at)), min(self.whole.high, max(began, at))
             self.update()
 
     def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:

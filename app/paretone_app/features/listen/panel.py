@@ -177,7 +177,7 @@ class Ruler(QWidget):
 
 
 class ListenPanel(QWidget):
-    """Keys: + and - zoom, Page Up and Page Down scroll, with Shift they zoom the frequencies, 0 shows all."""
+    """Keys: + and - zoom, Page Up and Page Down scroll; Shift zooms and Alt scrolls the frequencies; 0 shows all."""
 
     screen_role = GROUP
 
@@ -215,7 +215,7 @@ class ListenPanel(QWidget):
         self._make_widgets()
         self._make_shortcuts()
         deck.changed.connect(self._show_deck)
-        deck.analysed.connect(self._end_coming)
+        deck.analysed.connect(self.end_take)
         deck.lent_changed.connect(self.setDisabled)
         compared.changed.connect(self.show_lanes)
         playing.changed.connect(self._show_heard)
@@ -275,6 +275,8 @@ class ListenPanel(QWidget):
             "PgDown": lambda: canvas.page(0.8),
             "Shift+PgUp": lambda: canvas.zoom_bands(1 / ZOOM),
             "Shift+PgDown": lambda: canvas.zoom_bands(ZOOM),
+            "Alt+PgUp": lambda: canvas.page_bands(0.5),
+            "Alt+PgDown": lambda: canvas.page_bands(-0.5),
         }
         for key, do in keys.items():
             shortcut = QtGui.QShortcut(QtGui.QKeySequence(key), self)
@@ -304,12 +306,8 @@ class ListenPanel(QWidget):
             if not self._soon.isActive() and self.isVisible():
                 self._soon.start()
 
-    def end_take(self, finished: bool) -> None:
-        """End the streaming take: a finished one is drawn as a whole after its analysis, another one is removed."""
-        if not finished:
-            self._end_coming()
-
-    def _end_coming(self) -> None:
+    def end_take(self) -> None:
+        """Remove the streaming take, of which nothing will be kept or which is drawn as a whole from now on."""
         self._coming = None
         self.show_lanes()
 
@@ -485,11 +483,13 @@ class ListenPanel(QWidget):
     # --- Playing ------------------------------------------------------------------------------------------------------
     def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
+        self.canvas.redraw()
         self._show_heard()
 
     def hideEvent(self, event: QtGui.QHideEvent) -> None:
         super().hideEvent(event)
         self._frames.stop()
+        self.finder.want({})
 
     def _show_position(self, seconds: float) -> None:
         # While it plays, the playhead moves with every frame of the screen.

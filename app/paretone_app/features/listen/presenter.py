@@ -136,5 +136,6 @@ class ListenPresenter(Presenter):
         if outcome is Outcome.FAILED:
             self._failures[side] = sentence
         if self.listen is not None:
-            self.listen.end_take(outcome is Outcome.FINISHED)
+            if outcome is not Outcome.FINISHED and job.number == self._drawn:  # And no other that waited.
+                self.listen.end_take()
             self._show_warning()

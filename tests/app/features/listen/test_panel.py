@@ -62,6 +62,8 @@ def test_the_loop_by_mouse_and_a_click_that_seeks(panel: Host, qtbot) -> None:
     assert loop() == pytest.approx((0.5, 1.8), abs=0.02), "an end is moved"
     drag(1.0, 1.2)
     assert loop() == pytest.approx((0.7, 2.0), abs=0.02), "the whole part is moved"
+    drag(1.8, 0.5)
+    assert loop() == pytest.approx((0.0, 1.3), abs=0.02), "as far as there is room, and keeps its length"
     press(panel, "l")
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at(2.2))
     qtbot.waitUntil(lambda: panel.player.position == pytest.approx(2.2, abs=0.02))
@@ -91,6 +93,9 @@ def test_zoom_and_scroll_are_shared_and_reset_by_a_key(panel: Host, qtbot) -> No
     assert canvas.time.low == pytest.approx(0.1) and panel.deck.seen == canvas.time.ends
     QTest.keyClick(panel.listen, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ShiftModifier)
     assert canvas.bands.high - canvas.bands.low == pytest.approx(100 / 1.5)
+    for _ in range(3):
+        QTest.keyClick(panel.listen, Qt.Key.Key_PageDown, Qt.KeyboardModifier.AltModifier)
+    assert canvas.bands.ends == pytest.approx((BANDS.low, BANDS.low + 100 / 1.5)), "the lowest ones"
     where = QPointF(canvas.width() / 2, 60)
     for held in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier):
         before = canvas.time, canvas.bands
@@ -143,7 +148,6 @@ def test_a_take_is_drawn_while_it_is_made(empty: Host, speech: np.ndarray, qtbot
         assert not host.listen.empty[1].isVisibleTo(canvas)
     assert text(host, "Why there is no difference") == "Take B is being made."
     host.deck.player.end_stream()
-    host.listen.end_take(True)
     set_takes(host, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
     assert len(canvas.lanes) == 3 and text(host, "Why there is no difference") == ""
 
@@ -260,6 +264,12 @@ def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarr
     finder.hold(False)
     analysed(empty, qtbot)
     assert empty.canvas.lanes[0].facts is not None and tiles(empty, 0)[0] is not None
+    empty.listen.hide()
+    set_takes(empty, qtbot, take(-speech, "c"), None)
+    assert not finder.busy and empty.canvas.lanes[0].facts is None, "nothing is computed for lanes that nobody sees"
+    empty.listen.show()
+    analysed(empty, qtbot)
+    assert empty.canvas.lanes[0].facts is not None
 
 
 def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:

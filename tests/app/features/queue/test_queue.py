@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.models import load_model
-from paretone.session.events import ModelLoaded
+from paretone.session.events import AudioReady, ModelLoaded
 from paretone_app.features.queue.presenter import GO_ON, QueuePresenter
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.window import MainWindow
@@ -18,6 +18,7 @@ from paretone_app.state.jobs import Kind, Outcome
 from paretone_app.state.playing import Origin
 from tests.app.acting import press
 from tests.app.conftest import SMALL, MakeWindow, close, ready
+from tests.app.holding import Posts
 
 PARTS = f"{SMALL} strategy queue"
 
@@ -114,6 +115,18 @@ def test_a_take_waits_for_its_calibration(make_window: MakeWindow, qtbot: QtBot)
     assert ended[-1][:2] == (Kind.ACCELERATED, Outcome.FAILED) and "Calibrating: cancelled" in ended[-1][2]
     assert not jobs.busy and "needs what was not made" in window.notices.banner.text
     jobs.stop(False)
+
+
+def test_what_streams_stays_drawn_while_another_is_cancelled(
+    make_window: MakeWindow, posts: Posts, qtbot: QtBot
+) -> None:
+    window = ready(make_window(parts=PARTS), qtbot)
+    posts.hold_at(AudioReady)
+    ask(window, "One.", "Two.")
+    canvas = window.panels["listen"].canvas
+    qtbot.waitUntil(lambda: canvas.lanes[0].key == "coming")
+    window.jobs.cancel(window.jobs.waiting[0])
+    assert canvas.lanes[0].key == "coming"
 
 
 KILLED = """
