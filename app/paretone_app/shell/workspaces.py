@@ -3,10 +3,9 @@ application's, so that switching leaves the others alone. A panel of several wor
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
+from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPalette, QPixmap
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDockWidget,
@@ -26,6 +25,7 @@ from paretone_app.shell.entries import DOCKED, WORKSPACES, Place, Region, Worksp
 from paretone_app.shell.regions import enter
 from paretone_app.shell.theme import NEAR, TIGHT
 from paretone_app.widgets import build
+from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import ShownPanel
 from paretone_app.widgets.screen_readers import GROUP
@@ -108,32 +108,31 @@ class Gallery(QWidget):
             self._turn.start()
 
     def _picture(self, panel: QWidget) -> QPixmap:
-        ratio = self.devicePixelRatioF()
-        size = QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio))
-        filling, smooth = Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
-        seen, picture = panel.grab().scaled(size, filling, smooth), QPixmap(size)
+        ratio, room = self.devicePixelRatioF(), QRectF(0, 0, _WIDTH, _HEIGHT)
+        picture = QPixmap((room.size() * ratio).toSize())
+        picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
         with QPainter(picture) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if any(one.is_empty and one.isVisibleTo(panel) for one in panel.findChildren(Invited)):
+                painter.setFont(self.font())
+                painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+                painter.drawText(room, Qt.AlignmentFlag.AlignCenter, "Nothing yet")
+                return picture
             path = QPainterPath()
-            path.addRoundedRect(QRectF(picture.rect()), 4 * ratio, 4 * ratio)
+            path.addRoundedRect(room, 4, 4)
             painter.setClipPath(path)
-            seen.setDevicePixelRatio(1.0)
+            filling, smooth = Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
+            seen = panel.grab().scaled(picture.size(), filling, smooth)
+            seen.setDevicePixelRatio(ratio)
             painter.drawPixmap(0, 0, seen)
-        picture.setDevicePixelRatio(ratio)
         return picture
-
-
-@runtime_checkable
-class Coloured(Protocol):
-    def set_colours(self, colours: Colours) -> None:
-        """Draw with ``colours`` from now on."""
 
 
 def recolour(root: QWidget, colours: Colours) -> None:
     """Set the colours of ``root`` and of all widgets within it that have any, outer ones first."""
     for one in (root, *root.findChildren(QWidget)):
-        if isinstance(one, Coloured):
+        if hasattr(one, "set_colours"):
             one.set_colours(colours)
 
 

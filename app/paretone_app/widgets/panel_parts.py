@@ -40,7 +40,7 @@ class ShownPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._due: dict[Callable[[], object], None] = {}
+        self._due: list[Callable[[], object]] = []
 
     @property
     def is_seen(self) -> bool:
@@ -53,15 +53,14 @@ class ShownPanel(QWidget):
         """Call ``do`` now, or once as soon as the panel is seen."""
         if self.is_seen:
             do()
-        else:
-            self._due[do] = None
+        elif do not in self._due:
+            self._due.append(do)
 
     def look(self) -> None:
         """Catch up if it is seen now; the window calls this when a tab is raised."""
         if self.is_seen:
-            due, self._due = self._due, {}
-            for do in due:
-                do()
+            while self._due and self.is_seen:  # If one fails, the others still wait.
+                self._due.pop(0)()
             self.shown.emit()
 
     def showEvent(self, event: QShowEvent) -> None:

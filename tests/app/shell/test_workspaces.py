@@ -103,6 +103,13 @@ def test_work_waits_until_its_workspace_or_tab_is_seen(shell: Shell, qtbot: QtBo
     shell.workspaces.switch(LISTEN)
     qtbot.waitUntil(lambda: "words" in shell.seen())
     assert len(done) == 7, "once each"
+    table = shell.workspaces.panels["table"]
+    table.when_seen(partial(int, "no number"))
+    table.when_seen(partial(done.append, "later"))
+    with qtbot.captureExceptions() as failed:
+        shell.workspaces.go_to("table")
+        table.look()
+    assert [one[0] for one in failed] == [ValueError] and done[7:] == ["later"], "what fails drops nothing else"
 
 
 def test_going_to_a_panel_shows_its_workspace_and_the_focus_comes_back_where_it_was(shell: Shell, qtbot: QtBot) -> None:

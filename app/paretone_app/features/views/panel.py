@@ -56,7 +56,7 @@ class ViewsPanel(QWidget):
         self._question = build.words("title")
         self._source = build.words("muted")
         self._knob_column = build.fill(VBoxLayout(held := QWidget()), (1,))
-        area = Scrolled(held)
+        self._knob_area = Scrolled(held)
         self.compute_button = ActionButton(self._compute)
         self._compute.changed.connect(self._show_state)
         self.cancel_button = build.keeping_room(ActionButton(self._cancel, "Cance&l"))
@@ -67,7 +67,7 @@ class ViewsPanel(QWidget):
             action.explain(lambda: "" if self.figure is not None else _NO_FIGURE)
         self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
         head, foot = (self.chooser, self._question, self._source), (self.progress, self.enlarge_button)
-        left = build.column(*head, (area, 1), buttons, *foot, export_buttons(self._save))
+        left = build.column(*head, (self._knob_area, 1), buttons, *foot, export_buttons(self._save))
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
@@ -122,7 +122,8 @@ class ViewsPanel(QWidget):
         if (name := self.view.name) not in self._controls:
             made = self._controls[name] = KnobControls(self.view.title)
             made.changed.connect(self._change_knob)
-            made.rebuilt.connect(self._order_tabs)
+            # Tab follows reading order, although controls are created on demand.
+            made.rebuilt.connect(lambda: insert_after(self.chooser, self.knobs.reachable))
             self._knob_column.insertWidget(0, made)
         return self._controls[name]
 
@@ -133,10 +134,6 @@ class ViewsPanel(QWidget):
     @property
     def values(self) -> Mapping[str, object]:
         return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
-
-    def _order_tabs(self) -> None:
-        """Make Tab follow reading order, although controls are created on demand."""
-        insert_after(self.chooser, self.knobs.reachable)
 
     @property
     def _layers(self) -> int:
@@ -165,6 +162,8 @@ class ViewsPanel(QWidget):
             one.hide()
         self.knobs.set_knobs(knobs, values)
         self.knobs.show()
+        bar = self._knob_area.verticalScrollBar().sizeHint().width()
+        self._knob_area.setMinimumWidth(self.knobs.minimumSizeHint().width() + bar)  # It does not scroll sideways.
         figure = self.figure
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)

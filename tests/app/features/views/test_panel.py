@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtTest import QSignalSpy
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
@@ -61,6 +61,11 @@ def test_a_view_is_chosen_set_and_computed_by_keys(panel: ViewsPanel) -> None:
 
 
 def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) -> None:
+    for view in reversed(views()):
+        panel.choose(view.name)
+        QCoreApplication.processEvents()
+        room = panel.knobs.parentWidget().visibleRegion().boundingRect().right()
+        assert all(one.geometry().right() <= room for one in panel.knobs.reachable if one.isVisible()), "none is cut"
     panel.knobs.changed.emit("second_layer", 8)
     press(panel.chooser, KEY.Key_Down)
     assert panel.knobs.knobs == ()
