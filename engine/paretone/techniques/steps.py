@@ -26,7 +26,7 @@ def describe(knobs: Values) -> str:
         grid = f"at {' '.join(map(str, EPSS[steps]))} of 32 (EPSS)"
     else:
         grid = "evenly spaced"
-    bent = f", bent by a sway of {sway:g}" if sway else ""
+    bent = f", bent by a sway of {sway:g}".replace("-", "−") if sway else ""
     return f"{steps} step{'' if steps == 1 else 's'} {grid}{bent}"
 
 

@@ -194,7 +194,7 @@ def remarks(options: tuple = F5_OPTIONS, given: dict | None = None, **values: ob
 
 
 def test_grids_that_are_not_what_they_may_be_taken_for() -> None:
-    assert TECHNIQUE.describe(knobs()) == "7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS), bent by a sway of -1"
+    assert TECHNIQUE.describe(knobs()) == "7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS), bent by a sway of −1"
     assert TECHNIQUE.describe(knobs(steps=1, sway=0.0)) == "1 step evenly spaced"
     assert remarks() == "" and "5, 6, 7, 10, 12, 16 steps only, so these 9 are evenly spaced" in remarks(steps=9)
     assert "16 steps are not evenly spaced" in remarks(steps=16)
