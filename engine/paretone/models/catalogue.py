@@ -115,7 +115,8 @@ def id_of(folder: str) -> str:
 def within(folder: Path) -> list[Path]:
     """Folders in ``folder``, as in a clone, a cache or the output of a training, that say which model's they are."""
     inner = (one for pattern in ("*", "*/*") for one in sorted(folder.glob(pattern)) if one.is_dir())
-    return [one for one, _ in zip(inner, range(100), strict=False) if id_of(str(one))]
+    found = [one for one, _ in zip(inner, range(100), strict=False) if id_of(str(one))]
+    return [one for one in found if one.parent not in found]  # A part of a model may say so as well.
 
 
 def _named(one: Model, folder: Path) -> int:

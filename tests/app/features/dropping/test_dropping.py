@@ -73,8 +73,9 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
 
 def test_a_folder_of_models_is_the_one_in_it_or_says_which(tmp_path: Path) -> None:
     for number, last in enumerate(("step-1", "step-2")):
-        inner = made(tmp_path / "out" / last, "model.pt")
-        (inner / "config.json").write_text('{"model_type": "llama"}')
+        inner = made(tmp_path / "out" / last, "model.pt", "part/model.pt")
+        for folder in (inner, inner / "part"):
+            (folder / "config.json").write_text('{"model_type": "llama"}')
         assert number or dropped([tmp_path / "out"], "").path == inner
     assert "in out; drop one of its folders step-1, step-2." in dropped([tmp_path / "out"], "").sentence
     header = b'{"encoder.bias":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
