@@ -287,8 +287,7 @@ def test_without_a_device_choice_position_and_loop_still_work() -> None:
     player.load([(np.ones(24000, np.float32), 24000)])
     for player.opening in (False, True):
         player.play()
-        block = np.zeros(480, np.float32)
-        player.mixer.render(block)
+        player.mixer.render(block := np.zeros(480, np.float32))
         assert (block[-1] > 0.5) == player.opening, "it sounds from the first block of the device that is opened"
 
 

@@ -268,8 +268,7 @@ def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarr
     set_takes(empty, qtbot, take(-speech, "c"), None)
     assert not finder.busy and empty.canvas.lanes[0].facts is None, "nothing is computed for lanes that nobody sees"
     empty.listen.show()
-    analysed(empty, qtbot)
-    assert empty.canvas.lanes[0].facts is not None
+    qtbot.waitUntil(lambda: empty.canvas.lanes[0].facts is not None)
 
 
 def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:
@@ -284,8 +283,7 @@ def test_takes_are_dropped_as_lanes(panel: Host, qtbot) -> None:
 
 def test_the_difference_covers_the_time_that_both_have() -> None:
     one = Lane("A", "a", np.full(1000, 0.5, np.float32), RATE)
-    other = Lane("B", "b", np.full(900, 0.2, np.float32), RATE)
-    other.gain = 0.5
+    other = Lane("B", "b", np.full(900, 0.2, np.float32), RATE, gain=0.5)
     found = difference_of(one, other)
     assert found.letter == "A − B"
     np.testing.assert_allclose(found.samples, np.full(900, 0.4), atol=1e-6)

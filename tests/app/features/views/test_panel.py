@@ -155,11 +155,6 @@ def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> No
     large.close()
 
 
-@pytest.fixture
-def window(borrowed_window: MainWindow) -> MainWindow:
-    return borrowed_window
-
-
 def opened(window: MainWindow, name: str) -> ViewsPanel:
     window.workspaces.go_to("views")
     panel = window.panels["views"]
@@ -167,49 +162,49 @@ def opened(window: MainWindow, name: str) -> ViewsPanel:
     return panel
 
 
-def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    window.state.selection.set_option("steps", 3)
+def test_a_view_is_computed_and_written(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    borrowed_window.state.selection.set_option("steps", 3)
     for name in ("temporal-redundancy", "attention-similarity", "branch-redundancy"):
-        panel = opened(window, name)
+        panel = opened(borrowed_window, name)
         press(panel.compute_button, KEY.Key_Space)
         assert panel.cancel_button.isEnabled()
-        qtbot.waitUntil(lambda: not window.jobs.busy)
+        qtbot.waitUntil(lambda: not borrowed_window.jobs.busy)
         assert len(panel.canvas.plots) == len(panel.figure.panels)
     made = panel.figure.provenance
-    assert made.setting.options == window.state.selection.options
-    assert made.utterances[0].text == window.state.selection.text
+    assert made.setting.options == borrowed_window.state.selection.options
+    assert made.utterances[0].text == borrowed_window.state.selection.text
     assert panel.caption.text() == panel.figure.caption and panel.compute_button.isEnabled()
-    window.features["views"].write(panel.figure, tmp_path / "figure.csv")
+    borrowed_window.features["views"].write(panel.figure, tmp_path / "figure.csv")
     assert (tmp_path / "figure.csv").read_text(encoding="utf-8") == panel.figure.to_csv()
 
 
-def test_a_view_is_cancelled(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    panel = opened(window, "ablation")
+def test_a_view_is_cancelled(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
+    panel = opened(borrowed_window, "ablation")
     progress: list[Progress] = []
-    window.bridge.progress.connect(progress.append)
+    borrowed_window.bridge.progress.connect(progress.append)
     shared_posts.hold_at(Progress)
     press(panel.compute_button, KEY.Key_Space)
     qtbot.waitUntil(lambda: bool(progress))
     press(panel.cancel_button, KEY.Key_Space)
     shared_posts.go_on()
-    qtbot.waitUntil(lambda: not window.jobs.busy)
+    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy)
     assert panel.figure is None and panel.compute_button.isEnabled()
     assert panel.state.text().startswith("Cancelled")
 
 
-def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWindow, qtbot: QtBot) -> None:
-    panel = opened(window, "guidance-weight")
+def test_what_cannot_be_computed_is_said_where_it_was_asked_for(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel = opened(borrowed_window, "guidance-weight")
     press(panel.compute_button, KEY.Key_Space)
-    qtbot.waitUntil(lambda: not window.jobs.busy)
+    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy)
     assert "train some, for example with w = 0.5" in panel.state.text()
     panel.chooser.setCurrentIndex(0)
     assert "train some" not in panel.state.text()
 
 
-def test_changing_views_leaves_the_windows_actions_alone(window: MainWindow, qtbot: QtBot) -> None:
+def test_changing_views_leaves_the_windows_actions_alone(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     for one in views():
         if "flow" in one.families:
-            opened(window, one.name)
+            opened(borrowed_window, one.name)
     qtbot.wait(50)
     gc.collect()
-    assert isValid(window.action.undo)
+    assert isValid(borrowed_window.action.undo)
