@@ -18,12 +18,10 @@ from torch import Tensor
 
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
-from paretone.models.catalogue import id_of, recognised
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.networks.causal import CausalConfig
-from paretone.paths import own_place
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.setting import Setting
@@ -142,24 +140,6 @@ def assert_drafts_and_students(
 def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
     root = Path(shutil.copytree(folder, tmp_path / MODEL))
     assert_drafts_and_students(root, language_weights(), language_weights(layers=2), voice, setting())
-
-
-def test_a_fine_tune_needs_only_what_it_trained(
-    folder: Path, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Saved by the official training, which counts epochs and steps in the same file; the rest is the release's."""
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    tuned = tmp_path / "tuned"
-    tuned.mkdir()
-    weights = language_weights() | {"epoch": 3, "step": 900}
-    torch.save({"module": {f"module.{name}": value for name, value in weights.items()}, "lr": 0.1}, tuned / "llm.pt")
-    refused(MODEL, tuned, r"lacks flow\.pt.*taken from .*CosyVoice2-0\.5B, if the release is")
-    shutil.copytree(folder, own_place(MODEL))
-    model = load(MODEL, tuned)
-    assert model.info.checkpoint == str(tuned / "llm.pt") and len(speak(model, voice).samples)
-    assert recognised(tuned).id == id_of(str(tuned)) == recognised(folder).id == MODEL
-    (tmp_path / "empty").mkdir()
-    refused(MODEL, tmp_path / "empty", r"lacks llm\.pt, flow\.pt")
 
 
 def test_what_is_missing_or_of_another_model_is_named(folder: Path, tmp_path: Path) -> None:

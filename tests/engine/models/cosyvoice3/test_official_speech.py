@@ -145,7 +145,7 @@ def test_a_fine_tune_needs_only_what_it_trained(
     tuned = tmp_path / "tuned"
     tuned.mkdir()
     wrapped = {f"module.{name}": value for name, value in language_weights(seed=9).items()}
-    torch.save({**wrapped, "epoch": 3, "step": 900}, tuned / "llm.pt")
+    torch.save({"module": wrapped | {"epoch": 3, "step": 900}, "lr": 0.1}, tuned / "llm.pt")
     assert catalogue.id_of(str(tuned)) == catalogue.recognised(folder).id == NAME, "by its weights"
     refused(NAME, tuned, r"is taken from .*Fun-CosyVoice3")
     shutil.copytree(folder, catalogue.entry(NAME).folder)
