@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,9 @@ LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED, MOST_BETWEEN = 6, 12, 3,
 anywhere), and of the longest word between added ones."""
 LEAST_UNCLEAR, LEAST_REPLACED = 3, 5
 """Other phones in a row from which going back is looked for alone, and phones of words in a row that it must find."""
+AROUND = BACK + 1
+"""Words on either side of such phones that are aligned again."""
+FRAME_BYTES = 2 * RATE // FRAMES_PER_SECOND
 
 
 @dataclass(frozen=True)
@@ -271,12 +274,24 @@ def decoded(
     """Segments of 16-bit samples at :data:`RATE`, and those in search of words said again; empty without any. ``walk``
     aligns, given the probability of other phones."""
     found = walk(raw, spelled, PHONE)
-    sounds = [name.isdecimal() for name, _, _ in found if name]
-    if max((len(list(run)) for word, run in groupby(sounds) if not word), default=0) < LEAST_UNCLEAR:
+    words = [place for place, (name, _, _) in enumerate(found) if name.isdecimal()]
+    unclear = [
+        number
+        for number, (before, after) in enumerate(pairwise([-1, *words, len(found)]))
+        if sum(bool(name) for name, _, _ in found[before + 1 : after]) >= LEAST_UNCLEAR
+    ]
+    if not unclear:
         return found, []
-    # Slurred words fit other phones better than their own. A second alignment, in which other phones are less likely,
-    # shows whether words are said again.
-    again = walk(raw, spelled, DEARER)
+    # Slurred words fit other phones better than their own. A second alignment around them, in which other phones are
+    # less likely, shows whether words are said again.
+    first = words[unclear[0] - AROUND] if unclear[0] > AROUND else 0
+    last = words[unclear[-1] + AROUND] if unclear[-1] + AROUND < len(words) else len(found)
+    inside = [int(found[place][0]) for place in words if first <= place < last]
+    start, frame = (min(inside), found[first][1]) if first else (0, 0)
+    stop, until = (max(inside) + 1, found[last][1]) if last < len(found) else (len(spelled), len(raw))
+    heard = walk(raw[frame * FRAME_BYTES : until * FRAME_BYTES], spelled[start:stop], DEARER)
+    moved = [(str(int(one) + start) if one.isdecimal() else one, frame + a, frame + b) for one, a, b in heard]
+    again = [*found[:first], *moved, *found[last:]]
     latest, run, longest = -1, 0, 0
     for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
         run = run + len(spelled[place].split()) if 0 <= place <= latest else 0

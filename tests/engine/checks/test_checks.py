@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,20 @@ def test_unclear_sounds_are_words_said_again_if_dearer_sounds_say_so(first: str,
 
     said = words.decoded(b"", ["S AY D", "AH V", "DH AH", "S K W EH R"], walk)
     assert [" ".join(name for name, _, _ in one) for one in said] == [first, dearer if again else ""]
+
+
+def test_only_words_around_unclear_sounds_are_aligned_again() -> None:
+    names, given = [*"01234567", *"R DH IH".split(), *map(str, range(8, 16))], list[tuple[int, int]]()
+
+    def walk(raw: bytes, spelled: Sequence[str], price: float) -> list[words.Segment]:
+        given.append((len(raw) // words.FRAME_BYTES, len(spelled)))
+        said = names if price == words.PHONE else [*"0123434", *"56789"]
+        return [(name, 10 * place, 10 * place + 9) for place, name in enumerate(said)]
+
+    _, again = words.decoded(bytes(190 * words.FRAME_BYTES), ["S AY D"] * 16, walk)
+    assert given == [(190, 16), (130, 10)]
+    assert [int(name) for name, _, _ in again] == [*range(8), 6, *range(7, 16)]
+    assert again[3:5] == [("3", 30, 39), ("4", 40, 49)]
 
 
 def test_off_the_main_thread_another_process_listens_and_stops_when_asked(clean: list[bench.Clean]) -> None:
