@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol
@@ -104,9 +104,13 @@ class HuggingFaceSource:
     def base(self) -> str:
         return Shards.find(self.root).fingerprint(self.checks)
 
+    @cached_property
+    def whole_config(self) -> ConfigFile:
+        return ConfigFile.read(self.root / CONFIG)
+
     @property
     def config(self) -> ConfigFile:
-        return ConfigFile.read(self.root / CONFIG)
+        return self.whole_config
 
     def weights(self) -> dict[str, Tensor]:
         return Shards.find(self.root).read(check=self.checks)[0]
@@ -143,7 +147,7 @@ class CosySource:
     def base(self) -> str:
         return fingerprint(self.parts.place(LANGUAGE_MODEL), self.checks)
 
-    @property
+    @cached_property
     def config(self) -> ConfigFile:
         return ConfigFile.read(self.parts.place(COSY_CONFIG))
 
@@ -164,12 +168,12 @@ class TalkerSource(HuggingFaceSource):
 
     @property
     def config(self) -> ConfigFile:
-        return super().config.part(TALKER, needed=True)
+        return self.whole_config.part(TALKER, needed=True)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As in :class:`Source`: all parts, with these layers of the talker."""
         others = {name: value for name, value in self.weights().items() if not name.startswith(TalkerNames.layers)}
-        config = {**super().config.entries, TALKER: shallower(self.config.entries, retained)}
+        config = {**self.whole_config.entries, TALKER: shallower(self.config.entries, retained)}
         return {WEIGHTS: save({**others, **tensors}, {"format": "pt"}), CONFIG: json_file(config)}
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paretone.models.base import ModelInfo
+from paretone.models.base import LANGUAGE, MelFlow, ModelInfo
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, count
 from paretone.setting.plan import named
-from paretone.techniques.registry import techniques
+from paretone.techniques.registry import technique, techniques
 from paretone.training.requests import TrainingRequest, usual_own_sentences
 from paretone.wording import counted
 
@@ -117,6 +117,17 @@ def training_forms() -> tuple[TrainingForm, ...]:
 
 def training_form(technique: str) -> TrainingForm | None:
     return next((one for one in training_forms() if one.name == technique), None)
+
+
+def forms_for(family: str, mel_flow: MelFlow | None) -> list[TrainingForm]:
+    """Trainings for models of ``family``, first those that name it first; ``mel_flow``: a language model's flow."""
+    found = [
+        one
+        for one in training_forms()
+        if family in one.families
+        and (family != LANGUAGE or not technique(one.name).of_mel_flow or technique(one.name).runs_on(mel_flow))
+    ]
+    return sorted(found, key=lambda one: one.families.index(family))
 
 
 def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:

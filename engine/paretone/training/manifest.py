@@ -18,14 +18,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import TextIO
 
 from paretone.errors import TrainingError
 from paretone.front_end.phones import TimedPhone
 from paretone.observer import Check
-from paretone.reading import is_regular, legible, require_regular, shown
+from paretone.reading import is_regular, legible, read_text, shown
 from paretone.wording import listed
 
 REQUIRED = ("audio", "text")
@@ -64,20 +64,15 @@ def read_manifest(path: Path, check: Check = lambda: None, kept_back: bool = Tru
     """
     problems: list[tuple[int, str]] = []
     rows = []
-    with legible(TrainingError, "manifest", path):
-        try:
-            require_regular(path)
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                for line, cells in _cells(file, path):
-                    check()
-                    try:
-                        rows.append(_row(line, cells, path.parent))
-                    except ValueError as problem:
-                        problems.append((line, str(problem)))
-        except csv.Error as error:
-            raise TrainingError(
-                f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas."
-            ) from None
+    try:
+        for line, cells in _cells(path):
+            check()
+            try:
+                rows.append(_row(line, cells, path.parent))
+            except ValueError as problem:
+                problems.append((line, str(problem)))
+    except csv.Error as error:
+        raise TrainingError(f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas.") from None
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
@@ -106,8 +101,10 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
         raise TrainingError(f"The manifest {path} cannot be used; correct or remove {lines}:\n{named}{more}")
 
 
-def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _cells(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Cells of every row by column, and the number of its last line."""
+    with legible(TrainingError, "manifest", path):
+        file = StringIO(read_text(path, "utf-8-sig"))
     first = file.readline()
     file.seek(0)
     if first.count("|") == 1 and "," not in first.partition("|")[0]:

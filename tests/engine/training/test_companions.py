@@ -23,13 +23,13 @@ from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
 from paretone.training.companions import gathered, train_companion
+from paretone.training.forms import training_form
 from paretone.training.learner import Rates
 from paretone.training.requests import CompanionRequest, Follower, Trained, TrainingProgress
 from paretone.training.session import CHECKPOINT, Intervals
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
-from paretone_app.features.training.model import training
 from tests.engine import small_language
 from tests.engine.command_line import Console
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_order, write_student
@@ -258,7 +258,10 @@ def test_without_numbers_companions_fit_the_model(tmp_path: Path, monkeypatch: p
     student = Student.of(StudentRequest(**given))
     assert job(root, tmp_path / "student", student, export=str(root), steps=1).run().figures["depth"] == 12
     info = replace(load(root).info, layers=24)
-    assert (training("speculative").fitting(info), training("spade").fitting(info)) == ({"upper": 6}, {"depth": 12})
+    assert (training_form("speculative").fitting(info), training_form("spade").fitting(info)) == (
+        {"upper": 6},
+        {"depth": 12},
+    )
 
 
 def test_rates_that_are_not_given_follow_from_the_size_of_the_model(

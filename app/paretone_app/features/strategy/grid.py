@@ -99,9 +99,8 @@ class Figures(QWidget):
         grid.setColumnStretch(len(self.COLUMNS) + 1, 1)
         self.show_row(1, None)
 
-    def name_flow(self, of_flow: bool) -> None:
-        """Say whether operations are those of the flow after a language model."""
-        self._heads["Operations"].setText("Flow operations" if of_flow else "Operations")
+    def name_operations(self, title: str) -> None:
+        self._heads["Operations"].setText(title)
 
     def show_row(self, row: int, figures: Sequence[str] | None) -> None:
         for column, label in enumerate(self._rows[row]):

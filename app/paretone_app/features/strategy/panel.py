@@ -107,10 +107,10 @@ class StrategyPanel(QWidget):
         self.grid.set_reason(reason or (f"No strategy table yet: {yet}, or import a table." if yet else ""))
         self.pages.invite(self.grid.empty_text())
 
-    def set_operations(self, operations: OperationCounts | None, of_flow: bool = False) -> None:
-        """Operations of a backbone evaluation, to predict the ops ratio; ``of_flow``: after a language model."""
+    def set_operations(self, operations: OperationCounts | None, title: str = "Operations") -> None:
+        """Operations of a backbone evaluation, to predict the ops ratio; ``title``: their heading."""
         self._operations = operations
-        self.figures.name_flow(of_flow)
+        self.figures.name_operations(title)
         self._show_figures()
 
     def set_colours(self, colours: Colours) -> None:

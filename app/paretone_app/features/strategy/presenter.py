@@ -105,7 +105,7 @@ class StrategyPresenter(StorePresenter):
         reason = strategy.why_no_table()
         has_one = not reason
         self.strategy.set_reason(reason, strategy.how_to_calibrate())
-        self.strategy.set_operations(state.cost.operations, state.selection.entry.mel_flow is not None)
+        self.strategy.set_operations(state.cost.operations, strategy.operations_title)
         self.strategy.grid.set_times(state.selection.step_times)
         self.strategy.set_table(strategy.table if has_one else None)
         if strategy.compared is not None:

@@ -19,7 +19,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict
-from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD, calibrates_alike
+from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD, calibrates_alike, ops_ratio_of
 from paretone.techniques.ditreducio.record import (
     Calibrated,
     CalibrationRecord,
@@ -196,6 +196,10 @@ class StrategyState(ArtefactStore):
             return ""
         title = self._selection.entry.title
         return f"{title} has no strategy table: {TECHNIQUE.title} is for flow models, such as F5 mini."
+
+    @property
+    def operations_title(self) -> str:
+        return "Flow operations" if ops_ratio_of(self._selection.entry) == "flow" else "Operations"
 
     def how_to_calibrate(self) -> str:
         """How to get a strategy table, as the end of a sentence."""

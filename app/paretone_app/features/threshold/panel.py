@@ -340,10 +340,10 @@ class ThresholdPanel(QWidget):
         self._reason, self._yet = reason, yet
         self._show()
 
-    def set_operations(self, operations: OperationCounts | None, of_flow: bool = False) -> None:
-        """Operations of a backbone evaluation, to predict the ops ratio; ``of_flow``: after a language model."""
+    def set_operations(self, operations: OperationCounts | None, title: str = "Operations") -> None:
+        """Operations of a backbone evaluation, to predict the ops ratio; ``title``: their heading."""
         self._operations = operations
-        self.heads["Operations"].setText("Flow operations" if of_flow else "Operations")
+        self.heads["Operations"].setText(title)
         self._show()
 
     def set_colours(self, colours: Colours) -> None:

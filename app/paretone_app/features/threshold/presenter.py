@@ -81,7 +81,7 @@ class ThresholdPresenter(Presenter):
             # The record of another model is kept, but hidden for a model without tables.
             reason = self._strategy.why_no_table()
             self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
-            self.threshold.set_operations(state.cost.operations, state.selection.entry.mel_flow is not None)
+            self.threshold.set_operations(state.cost.operations, self._strategy.operations_title)
             self.threshold.set_record(None if reason else self._strategy.record)
 
     def _calibrate_here(self) -> None:

@@ -11,9 +11,9 @@ from paretone.errors import SettingError
 from paretone.figures.scatter import Dimension, Scale
 from paretone.models.base import MelFlow
 from paretone.setting.knobs import Values, checked, defaults
-from paretone.training.forms import Figure, TrainingForm, TrainingPlan, training_forms
+from paretone.training.forms import Figure, TrainingForm, TrainingPlan, forms_for, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
-from paretone_app.features.training.model import figure_wording, offered, training
+from paretone.wording import part_of
 from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration
 from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
@@ -29,6 +29,10 @@ from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 _SMOOTHING = 25
 """Window of the running mean of thick loss curves, in steps: single batches differ more than training changes."""
+
+
+def figure_wording(figure: Figure, value: float) -> str:
+    return localised(part_of(value)) if figure.share else general(value, 3)
 
 
 class TrainingCurves(QWidget):
@@ -175,7 +179,8 @@ class TrainingPanel(QWidget):
         """Whether the engine is on another machine."""
         self._spoken = False
         self._estimated = ""
-        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in training_forms()}
+        self.forms = {one.name: one for one in training_forms()}
+        self._values: dict[str, Values] = {name: defaults(one.knobs) for name, one in self.forms.items()}
         self._build(colours)
         self.offer("flow")
 
@@ -196,7 +201,7 @@ class TrainingPanel(QWidget):
         self._choose_work = ActionButton(can["choose_work"], name=can["choose_work"].tip)
         self._controls: dict[str, KnobControls] = {}
         controls = VBoxLayout()
-        for one in training_forms():
+        for one in self.forms.values():
             made = self._controls[one.name] = KnobControls(one.title)
             made.changed.connect(self._change_knob)
             made.rebuilt.connect(self._order_tabs)
@@ -275,7 +280,7 @@ class TrainingPanel(QWidget):
     def offer(self, family: str, mel_flow: MelFlow | None = None) -> None:
         """List the trainings for models of ``family``; keep the list if there are none, and during a training.
         ``mel_flow``: that after a language model."""
-        known = offered(family, mel_flow)
+        known = forms_for(family, mel_flow)
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not known or listed == [one.name for one in known]:
             return
@@ -285,7 +290,7 @@ class TrainingPanel(QWidget):
 
     @property
     def training(self) -> TrainingForm:
-        return training(self.chooser.currentData())
+        return self.forms[self.chooser.currentData()]
 
     @property
     def knobs(self) -> KnobControls:
@@ -304,7 +309,7 @@ class TrainingPanel(QWidget):
         """Choose the training called ``name``, and set some of its knobs."""
         index = self.chooser.findData(name)
         if index >= 0:
-            one = training(name)
+            one = self.forms[name]
             self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
             with QSignalBlocker(self.chooser):
                 self.chooser.setCurrentIndex(index)
@@ -350,7 +355,7 @@ class TrainingPanel(QWidget):
         self.progress.setValue(round(1000 * progress.share))
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
         self.progress.setFormat(f"Step {grouped(progress.step)}: {percent(progress.share)}{left}")
-        ran = training(self._running)
+        ran = self.forms[self._running]
         if (first := ran.found[0]).name in progress.validation:
             found = figure_wording(first, progress.validation[first.name])
             self._say(ran.progress.format(step=progress.step, found=found))

@@ -14,7 +14,6 @@ from paretone.techniques import technique
 from paretone.training.forms import Place, TrainingPlan, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress, TrainingRequest
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.training.model import training
 from paretone_app.numbers import localised
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Job, Kind, Outcome
@@ -109,7 +108,7 @@ class TrainingPresenter(Presenter):
             weights = technique(name).weights
             there = weights.all_of(info) if weights is not None and info is not None else ()
             made = next((one.fingerprint for one in there if one.path == event.result.checkpoint), "")
-            knobs, sentence = training(name).ready(event.result.figures)
+            knobs, sentence = self.training.forms[name].ready(event.result.figures)
             for knob, value in knobs.items():
                 self._state.selection.set_knob(name, knob, value)
             if sentence:
@@ -154,7 +153,7 @@ class TrainingPresenter(Presenter):
         require(self.why_not())
         state = self._state
         built(self.training).begin(plan.resume)
-        chosen, one = state.selection, training(plan.training)
+        chosen, one = state.selection, built(self.training).forms[plan.training]
         where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted
         place = Place(*where, chosen.vocoder(chosen.model_id))
         request = one.request(place, plan)

@@ -14,7 +14,8 @@ from paretone.errors import ProfileError
 from paretone.export.accounts import TABLE, Carried, Line, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.models.base import ModelInfo, SpeechModel, Utterance, flow_model
+from paretone.models.declaration import Model
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Values, amount, defaults
@@ -191,6 +192,11 @@ def _published(
         )
         for place in range(7)
     )
+
+
+def ops_ratio_of(model: Model | ModelInfo) -> str:
+    """Whose operations the ops ratio of a table counts: the ``model``'s, or the ``flow``'s after a language model."""
+    return "model" if model.mel_flow is None else "flow"
 
 
 _F5 = Values(guidance=2.0, solver="euler")

@@ -130,7 +130,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if "official" in one.places:
             write_json(one.places["official"], table.to_official())
         ops_ratio = flow_of(resolve(model.info, setting, (one.record.table,))).ops_ratio(operations)
-        whose = "model" if model.info.mel_flow is None else "flow"
+        whose = ditreducio.ops_ratio_of(model.info)
         figures = {"ops_ratio": ops_ratio, "ops_ratio_of": whose, "setting": setting.to_json()}
         found.append({**_figures(one), **figures})
     compared = [one for each in calibrations for one in comparisons(_reduced(plain, each))]

@@ -149,7 +149,7 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
     model = flow_model(model, "Measuring a strategy table")
     script = scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False)
     ops_ratio = table.ops_ratio(model.operations(script))
-    whose = "model" if model.info.mel_flow is None else "flow"
+    whose = ditreducio.ops_ratio_of(model.info)
     data = {**report.to_json(), "ops_ratio": ops_ratio, "ops_ratio_of": whose}
     data |= {"setting": setting.to_json(), "machine": session.machine}
     rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]

@@ -179,7 +179,7 @@ def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> No
     assert panel.figures.texts(0)[5:] == ["–", "–"], "of another model"
     panel.set_operations(OPERATIONS)
     assert panel.figures.texts(0)[5:] == ["100.0 %", "1.00×"]
-    panel.set_operations(OPERATIONS, of_flow=True)
+    panel.set_operations(OPERATIONS, "Flow operations")
     labels = panel.figures.findChildren(QLabel)
     assert "Flow operations" in [one.text() for one in labels]
     assert "This table, Flow operations: 100.0 %" in [one.accessibleName() for one in labels]

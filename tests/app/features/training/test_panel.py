@@ -21,8 +21,7 @@ from paretone.techniques.spade import FORM as STUDENT
 from paretone.techniques.speculative import FORM as DRAFT
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, companion_arguments, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
-from paretone_app.features.training.model import figure_wording, training
-from paretone_app.features.training.panel import TrainingCurves, TrainingPanel
+from paretone_app.features.training.panel import TrainingCurves, TrainingPanel, figure_wording
 from paretone_app.shell.colours import LIGHT
 from tests.app.acting import NamedActs
 from tests.app.conftest import on_screen
@@ -239,7 +238,7 @@ def test_techniques_carry_out_what_they_are_asked_to_train_and_say_how_it_goes()
         found = preparation_for(one.name, one.request(PLACE, plan(one)))
         assert found.finds_weights and not found.on_loaded_model
         said = figure_wording(one.found[0], 0.25)
-        assert training(one.name) is one and said in one.progress.format(step=3, found=said)
+        assert said in one.progress.format(step=3, found=said)
     folders = {one.folder("lm-mini", defaults(one.knobs)) for one in training_forms()}
     assert len(folders) == len(training_forms()), "each has its own"
     assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
