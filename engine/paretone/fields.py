@@ -1,20 +1,31 @@
-"""Reading a mapping's fields from a file, with mistakes reported by field.
+"""Reading a mapping's fields from a file, and arguments and declarations from Python, with mistakes reported by name.
 
 :func:`exact` is for files written by programs: all fields are required, and no others allowed. :class:`Fields` is for
-files written by people: fields have defaults, and unknown ones are reported. Torch-free.
+files written by people: fields have defaults, and unknown ones are reported. :func:`typed` is for public functions, and
+:func:`fault_of_fields` for declarations of plug-ins: values are of their annotations. Torch-free.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from types import UnionType
-from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import cache, wraps
+from itertools import chain, cycle, repeat
+from numbers import Integral, Real
+from pathlib import Path
+from types import FunctionType, NoneType, SimpleNamespace, UnionType
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from paretone.by_name import meant
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
 from paretone.reading import shortened, shown
+from paretone.wording import listed
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Kind = TypeVar("Kind")
 
@@ -66,8 +77,8 @@ def exact(
             if name in optional:
                 continue
             raise error(f"{where} lacks the field {shown(name)}.")
-        if kind is not object and not is_of(data[name], kind):
-            raise error(f"{where}.{name} must be of type {named(kind)}, not {shown(data[name])}.")
+        if reason := misfit(f"{where}.{name}", data[name], kind):
+            raise error(f"{reason}.")
     return data
 
 
@@ -81,8 +92,8 @@ def record(kind: type[Kind], data: object) -> Kind:
     kinds = _simple_kinds(declared)
     data = {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in data.items()}
     for name, value in data.items():
-        if name in kinds and not is_of(value, kinds[name]):
-            raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")
+        if name in kinds and (reason := misfit(name, value, kinds[name])):
+            raise ValueError(reason)
     return kind(**data)
 
 
@@ -91,12 +102,7 @@ def _simple_kinds(kind: type) -> Mapping[str, type | UnionType]:
     """Types of the dataclass's fields; any number may be whole."""
     simple: dict[object, type | UnionType] = {float: int | float, int: int | float, str: str, bool: bool}
     simple |= {one | None: wanted | None for one, wanted in list(simple.items()) if isinstance(one, type)}
-    return {name: simple[one] for name, one in get_type_hints(kind).items() if one in simple}
-
-
-def named(kind: type | UnionType) -> str:
-    """Type name for sentences."""
-    return getattr(kind, "__name__", str(kind))
+    return {name: simple[one] for name, one in _annotations(kind).items() if one in simple}
 
 
 class Fields:
@@ -180,3 +186,128 @@ class Fields:
             if not is_of(value, kind):
                 raise self._error(f"{self._prefix}{name} must be a list of {words}; {shown(value)} is not.")
         return tuple(values)
+
+
+def typed(public: Kind) -> Kind:
+    """Decorator of a public function, or of a class for its constructor and public methods: arguments of other types
+    than their annotations raise :class:`SettingError`."""
+    made: Any = public
+    if isinstance(made, type):
+        for name, one in list(vars(made).items()):
+            if name == "__init__" or not name.startswith("_"):
+                if isinstance(one, FunctionType):
+                    setattr(made, name, typed(one))
+                elif isinstance(one, classmethod):
+                    setattr(made, name, classmethod(typed(one.__func__)))
+        return public
+    parameters = inspect.signature(made).parameters.values()
+    places = [one.name for one in parameters if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+
+    @cache
+    def kinds() -> dict[str, Any]:
+        of_arguments = {name: one for name, one in made.__annotations__.items() if name != "return"}
+        return get_type_hints(SimpleNamespace(__annotations__=of_arguments), made.__globals__)
+
+    @wraps(made)
+    def call(*given: Any, **named: Any) -> Any:
+        # The last place may be that of further arguments.
+        for name, value in chain(zip(chain(places, cycle(places[-1:])), given, strict=False), named.items()):
+            if name in kinds():
+                require_kind(name, value, kinds()[name])
+        return made(*given, **named)
+
+    called: Any = call
+    return called
+
+
+def require_kind(name: str, value: object, kind: Any) -> None:
+    """Raise :class:`SettingError` with :func:`misfit`."""
+    if reason := misfit(name, value, kind):
+        raise SettingError(f"{reason}.")
+
+
+def misfit(name: str, value: object, kind: Any) -> str:
+    """Why ``value``, called ``name``, is not of the annotation ``kind``, as a sentence without full stop, or ``""``.
+    A list, tuple or dictionary is checked with its entries."""
+    if type(value) is kind:
+        return ""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    found = next((one for one in kinds if _fits(value, get_origin(one) or one)), None)
+    if found is None and isinstance(value, str) and tuple[str, ...] in kinds:
+        return f"{name} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
+    if found is None:
+        wanted = (get_origin(one) or one for one in kinds if one is not int or float not in kinds)
+        return f"{name} must be {listed(map(_in_words, wanted), 'or')}, not {shown(value)}"
+    if isinstance(value, str | Path) and Path in kinds and "\0" in str(value):
+        return f"{name} cannot be {shown(value)}: no file can have such a name"
+    inner = get_args(found)
+    if inner and isinstance(value, Mapping):
+        for key, one in value.items():
+            reason = misfit(f"each name in {name}", key, inner[0]) or misfit(f"{name}[{shown(key)}]", one, inner[1])
+            if reason:
+                return reason
+    elif inner and isinstance(value, list | tuple):
+        of_each = repeat(inner[0]) if get_origin(found) is not tuple or inner[-1] is Ellipsis else inner
+        if of_each is inner and len(inner) != len(value):
+            return f"{name} must have {len(inner)} entries, not {len(value)}"
+        for place, (one, its) in enumerate(zip(value, of_each, strict=False)):
+            if type(one) is not its and (reason := misfit(f"{name}[{place}]", one, its)):
+                return reason
+    return ""
+
+
+def fault_of_fields(declared: DataclassInstance, within: str = "") -> str:
+    """The :func:`misfit` of a field of a dataclass or of one in it, or ``""``."""
+    for name, kind in _annotations(type(declared)).items():
+        value = getattr(declared, name)
+        reason = misfit(f"{within}{name}", value, kind)
+        if not reason and is_dataclass(value) and not isinstance(value, type):
+            reason = fault_of_fields(value, f"{within}{name}.")
+        if reason:
+            return reason
+    return ""
+
+
+@cache
+def _annotations(kind: type) -> dict[str, Any]:
+    """Of its fields; none if a plug-in imports some for type checkers only."""
+    with suppress(NameError):
+        return get_type_hints(kind)
+    return {}
+
+
+_NAMES: dict[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    NoneType: "None",
+    Path: "a path",
+    Mapping: "a dictionary",
+    Sequence: "a list",
+    Iterable: "a list",
+    list: "a list",
+    tuple: "a tuple",
+    dict: "a table",
+    Callable: "a function",
+}
+
+
+def _in_words(kind: Any) -> str:
+    return _NAMES.get(kind) or f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Numbers of numpy are numbers; a text is no list of letters, and a dictionary no list of names."""
+    if kind is object or not isinstance(kind, type):
+        return True
+    if getattr(kind, "_is_protocol", False):
+        return has_names_of(kind, value)
+    if kind in (Sequence, Iterable) and isinstance(value, str | bytes | Mapping):
+        return False
+    return is_of(value, {int: Integral, float: Real}.get(kind, kind))
+
+
+def has_names_of(protocol: type, value: object) -> bool:
+    """Whether ``value``, or instances of it if it is a class, have the public names of ``protocol``."""
+    return all(hasattr(value, name) for name in vars(protocol) if not name.startswith("_"))

@@ -13,12 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from paretone.errors import PlainError
+from paretone.reading import until_changed
 
 TEMPORARY = ".part-"
 ABANDONED_SECONDS = 3600.0
@@ -223,23 +223,15 @@ def wav(samples: np.ndarray, sample_rate: int) -> bytes:
     return _wav_head(len(samples), sample_rate) + np.ascontiguousarray(samples, dtype="<f4").tobytes()
 
 
+@until_changed(65_536)  # Followers of a study check all its files after each take.
 def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
     """Whether ``path`` is a file of ``frames`` samples written by :func:`wav`, by header and size alone."""
     try:
-        seen = path.stat()
-        return _is_wav(path, seen.st_size, seen.st_mtime_ns, frames, sample_rate)
+        head = _wav_head(frames, sample_rate)
+        with path.open("rb") as file:
+            return file.read(len(head)) == head and path.stat().st_size == len(head) + frames * _WIDTH
     except (OSError, struct.error):
         return False
-
-
-@lru_cache(maxsize=65_536)
-def _is_wav(path: Path, size: int, changed: int, frames: int, sample_rate: int) -> bool:
-    """Cached, since followers of a study check all its files after each take."""
-    head = _wav_head(frames, sample_rate)
-    if size != len(head) + frames * _WIDTH:
-        return False
-    with path.open("rb") as file:
-        return file.read(len(head)) == head
 
 
 def _wav_head(frames: int, sample_rate: int) -> bytes:

@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
 import numpy as np
 
@@ -30,9 +30,9 @@ from paretone.commands import output
 from paretone.commands.speak import first_codebooks
 from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
-from paretone.errors import Cancelled, PlainError, SettingError, StudyError
+from paretone.errors import Cancelled, PlainError, SettingError, StudyError, placed
 from paretone.extras import needing
-from paretone.fields import record
+from paretone.fields import require_kind, require_usual_numbers, typed
 from paretone.front_end.speakable import require_words
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
@@ -62,10 +62,21 @@ if TYPE_CHECKING:
     from paretone.measure.roofline.report import RooflineReport
     from paretone.views.figure import Figure
 
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A technique with its knobs and its artefact: a value for ``techniques``."""
+
+    used: UsedTechnique
+    artefact: Artefact
+
+
 Knobs = Mapping[str, object]
 """Knob values by name; missing ones have their defaults."""
+Techniques = Mapping[str, Knobs | Calibrated]
 
 
+@typed
 def load(
     model: str = "",
     *,
@@ -88,6 +99,7 @@ def load(
     return Model(desk)
 
 
+@typed
 def run_study(
     file: str | Path, *, folder: str | Path = "", ray: str = "", workers: int | None = None, progress: bool = False
 ) -> Rows:
@@ -97,6 +109,7 @@ def run_study(
     return _Desk(progress).study(file, folder, ray, workers)
 
 
+@typed
 def verify_study(
     folder: str | Path, *, takes: int = commands.VerifyStudy.takes, progress: bool = False
 ) -> tuple[Check, ...]:
@@ -152,6 +165,7 @@ class _Desk(Session):
             self.terminal.hear(event)
 
 
+@typed
 class Model:
     """A loaded model. Use it in one thread at a time; :meth:`cancel` may be called from another.
 
@@ -194,7 +208,7 @@ class Model:
     def setting(
         self,
         options: Knobs | None = None,
-        techniques: Knobs | None = None,
+        techniques: Techniques | None = None,
         seed: int = 0,
         as_published: bool | str = False,
     ) -> Setting:
@@ -208,7 +222,7 @@ class Model:
         *,
         transcript: str = "",
         options: Knobs | None = None,
-        techniques: Knobs | None = None,
+        techniques: Techniques | None = None,
         seed: int = 0,
         as_published: bool | str = False,
         profile: Profile | str | Path | None = None,
@@ -241,12 +255,12 @@ class Model:
     def calibrate(
         self,
         name: str,
-        texts: str | Sequence[str],
+        texts: str | Iterable[str],
         voice: str | Path | Voice = "",
         *,
         transcript: str = "",
         options: Knobs | None = None,
-        techniques: Knobs | None = None,
+        techniques: Techniques | None = None,
         seed: int = 0,
         as_published: bool | str = False,
         **knobs: object,
@@ -257,7 +271,7 @@ class Model:
         >>> table = model.calibrate("ditreducio", ["Rice.", "Milk."], threshold=0.2)
         >>> model.speak("Good morning.", techniques={"ditreducio": table})
         """
-        texts = _listed(texts, "texts")
+        texts = _listed(texts)
         for text in texts or ("",):
             require_words(text)
         declared = technique(name)
@@ -273,18 +287,18 @@ class Model:
     def sweep(
         self,
         texts: str | Path | Iterable[str] = (),
-        voices: Sequence[str | Mapping[str, str]] = (),
+        voices: str | Iterable[str | Mapping[str, str]] = (),
         *,
         manifest: str | Path = "",
         manifest_audio: str | Path = "",
         count: int = 0,
         options: Knobs | None = None,
-        techniques: Mapping[str, Knobs] | None = None,
-        seeds: Sequence[int] = (0,),
-        as_published: str | Sequence[str] = (),
+        techniques: Mapping[str, object] | None = None,
+        seeds: Iterable[int] = (0,),
+        as_published: str | Iterable[str] = (),
         rounds: int = 1,
-        judges: Sequence[str] = (),
-        calibration: Sequence[str] = (),
+        judges: str | Iterable[str] = (),
+        calibration: str | Iterable[str] = (),
         title: str = "Sweep",
         folder: str | Path | None = None,
     ) -> Rows:
@@ -300,7 +314,7 @@ class Model:
         see ``resources/docs/studies.md`` for the measurements. With ``folder``, its file and results are stored there
         for the window and ``paretone study``, and the same call continues; otherwise they are removed with the rows.
         """
-        spoken = texts if isinstance(texts, str | Path) else _listed(texts, "texts")
+        spoken = texts if isinstance(texts, str | Path) else _listed(texts)
         if not (spoken or manifest):
             raise SettingError("There is nothing to speak; give texts, or the list of an evaluation set as manifest.")
         loaded = self._desk.loaded
@@ -312,17 +326,17 @@ class Model:
             "vocoder": _absolute(loaded.vocoder),
             "device": loaded.device,
             "sentences": spoken if isinstance(spoken, list) or spoken in SENTENCES else _absolute(spoken),
-            "voices": _listed(voices, "voices"),
+            "voices": _listed(voices),
             "manifest": _absolute(manifest),
             "manifest_audio": _absolute(manifest_audio),
             "count": count or "",
-            "seeds": _listed(seeds, "seeds"),
+            "seeds": _listed(seeds),
             "rounds": rounds,
-            "judges": _listed(judges, "judges"),
-            "calibration": _listed(calibration, "calibration"),
+            "judges": _listed(judges),
+            "calibration": _listed(calibration),
             **_varied(options or {}, techniques or {}),
         }
-        if named := _listed(as_published, "as_published"):
+        if named := _listed(as_published):
             definition["setting"] = [{"as": one} for one in named]
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
         file = output.folder(owner.name if owner is not None else str(folder)) / "sweep.json"
@@ -347,7 +361,7 @@ class Model:
         *,
         transcript: str = "",
         options: Knobs | None = None,
-        techniques: Knobs | None = None,
+        techniques: Techniques | None = None,
         seed: int = 0,
         **knobs: object,
     ) -> Figure:
@@ -369,7 +383,7 @@ class Model:
         *,
         transcript: str = "",
         options: Knobs | None = None,
-        techniques: Knobs | None = None,
+        techniques: Techniques | None = None,
         seed: int = 0,
         as_published: bool | str = False,
         card: str = "",
@@ -409,14 +423,16 @@ class Model:
         given = {**{name: value for name, value in here.items() if name in known}, **values}
         if lacking := [one for one, required in known.items() if required and one not in given]:
             raise SettingError(f"{declared.title}: {found[0].name} also needs {', '.join(lacking)}.")
-        for one in fields(kind):
-            if one.name in given and str(one.type).startswith("tuple"):
-                given[one.name] = tuple(_listed(given[one.name], one.name))
-        try:
-            request = record(kind, {name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
-        except ValueError as error:
-            raise SettingError(f"{declared.title}: {found[0].name}: {error}.") from error
-        return self._desk.carry_out(commands.Prepare(JOB, name, request)).result
+        of_fields = get_type_hints(kind)
+        with placed(SettingError, f"{declared.title}: {found[0].name}"):
+            require_usual_numbers(given, SettingError)
+            for field, one in given.items():
+                if isinstance(one, Path):
+                    given[field] = str(one)
+                elif get_origin(of_fields[field]) is tuple and (isinstance(one, str) or _is_list(one)):
+                    given[field] = tuple(_listed(one))
+                require_kind(field, given[field], of_fields[field])
+        return self._desk.carry_out(commands.Prepare(JOB, name, kind(**given))).result
 
     def export(self, profile: Profile | str | Path, target: str, folder: str | Path) -> tuple[Path, ...]:
         """Write ``profile``, or its file, into ``folder`` in the form of another program's ``target`` (listed by
@@ -439,20 +455,16 @@ class Model:
     def _voice(self, voice: str | Path | Voice, transcript: str) -> Voice:
         if isinstance(voice, Voice):
             return voice
-        if not isinstance(voice, str | Path):
-            raise SettingError(f"voice must be a name or the path of a recording, not {shown(voice)}.")
         return catalogue.voice_or_recording(str(voice), transcript, self.info.id, self._folder)
 
     def _setting(
-        self, options: Knobs | None, techniques: Knobs | None, seed: int, as_published: bool | str = False
+        self, options: Knobs | None, techniques: Techniques | None, seed: int, as_published: bool | str = False
     ) -> tuple[Setting, tuple[Artefact, ...]]:
         entry, model = catalogue.entry(self.info.id), self._desk.model
-        named, used = PUBLISHED if as_published is True else as_published, _mapping(techniques, "techniques")
-        if not isinstance(named, str | bool):
-            raise SettingError(f"as_published must be True or a name such as 'T2', not {shown(named)}.")
+        named, used = PUBLISHED if as_published is True else as_published, dict(techniques or {})
         published = chosen(entry.id, named, used) if named else {}
         used = used or {one: {} for one in published}
-        values = entry.options_with(**{**options_of(published), **_mapping(options, "options")})
+        values = entry.options_with(**{**options_of(published), **(options or {})})
         setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
         artefacts: tuple[Artefact, ...] = ()
         for name, given in used.items():
@@ -460,7 +472,7 @@ class Model:
                 setting, artefacts = setting.with_technique(given.used), (*artefacts, given.artefact)
                 continue
             own = published[name].knobs if name in published else {}
-            knobs = {**own, **_mapping(given, f"techniques[{name!r}]")}
+            knobs = {**own, **given}
             declared = technique(name)
             file = declared.artefact_file
             if file is not None and file.option in knobs:
@@ -489,14 +501,7 @@ class Model:
         return setting, artefacts
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """A technique with its knobs and its artefact: a value for ``techniques``."""
-
-    used: UsedTechnique
-    artefact: Artefact
-
-
+@typed
 @dataclass(frozen=True, eq=False)
 class Speech:
     """A take from :meth:`Model.speak`, playable in a notebook."""
@@ -550,15 +555,11 @@ class Speech:
 
     def save(self, path: str | Path) -> None:
         """Write the audio in the format of the suffix. WAV files hold exactly the samples."""
-        if not isinstance(path, str | Path):
-            raise SettingError(f"path must be that of a file, not {shown(path)}.")
         for remark in write_sound(Path(path), self.samples, self.sample_rate):
             warnings.warn(remark, stacklevel=2)
 
     def profile(self, baseline: Speech | None = None) -> Profile:
         """Setting, artefacts and measurements, for use elsewhere; with a ``baseline``, also the speed-up."""
-        if not isinstance(baseline, Speech | None):
-            raise SettingError(f"baseline must be a take from speak, not {shown(baseline)}.")
         evidence = Evidence.of(self.take, None if baseline is None else baseline.take)
         return Profile.of(self.setting, self.model.info, self.artefacts, evidence)
 
@@ -583,7 +584,7 @@ class Speech:
 
     def time_again(self, times: int = commands.REPEATS) -> Speech:
         """The same speech timed again: its times are medians of all :attr:`repeats`."""
-        if not isinstance(times, int) or times < 1:
+        if times < 1:
             raise SettingError(f"times must be a whole number from 1 on, not {shown(times)}.")
         again = commands.TimeAgain(
             JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
@@ -598,6 +599,7 @@ class Speech:
         return f'{escape(repr(self)[1:-1])}<br><audio controls src="data:audio/wav;base64,{data}"></audio>'
 
 
+@typed
 class Rows(Sequence[dict[str, Any]]):
     """Results of a sweep or study: one row per setting, the baseline first, with every figure and its 95 % interval.
     Columns are those of ``results.csv``, such as ``setting``, ``speed_up``, ``speed_up_low``, ``speed_up_high`` and
@@ -656,19 +658,18 @@ class Rows(Sequence[dict[str, Any]]):
         return f"<{self.results.title}: {len(self)} settings in {self.folder}>"
 
 
-def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
-    chosen = _mapping(options, "options")
-    fixed = {name: one for name, one in chosen.items() if not _is_list(one)}
-    grid = {name: list(one) for name, one in chosen.items() if _is_list(one)}
-    for name, given in _mapping(techniques, "techniques").items():
+def _varied(options: Knobs, techniques: Mapping[str, Any]) -> dict[str, Any]:
+    fixed = {name: one for name, one in options.items() if not _is_list(one)}
+    grid: dict[str, list[Any]] = {name: _listed(one) for name, one in options.items() if _is_list(one)}
+    for name, given in techniques.items():
         if isinstance(given, Calibrated):
             raise SettingError(f"{name}: a sweep calibrates by itself; give its knobs, and the texts as calibration.")
         if _is_list(given):
             grid[f"{name}.used"] = list(given)
             continue
-        knobs = _mapping(given, f"techniques[{name!r}]")
-        grid |= {f"{name}.{knob}": list(one) if _is_list(one) else [one] for knob, one in knobs.items()}
-        if not knobs:
+        require_kind(f"techniques[{name!r}]", given, Knobs)
+        grid |= {f"{name}.{knob}": list(one) if _is_list(one) else [one] for knob, one in given.items()}
+        if not given:
             grid[f"{name}.used"] = ["on"]
     return {"options": fixed, **({"grid": grid} if grid else {"setting": [{"name": "baseline"}]})}
 
@@ -690,26 +691,13 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    """``given`` as a list, of one if it is a text. Raises :class:`SettingError` with ``name``."""
-    if isinstance(given, str):
-        return [given] if given else []
-    if not _is_list(given):
-        raise SettingError(f"{name} must be a list, not {shown(given)}.")
-    return list(given)
+def _listed(given: Any) -> list[Any]:
+    """``given`` as a list, of one if it is a text."""
+    return [given] if given and isinstance(given, str) else [*given]
 
 
 def _absolute(path: str | Path) -> str:
     return str(path) and str(Path(str(path)).absolute())
-
-
-def _mapping(given: Any, name: str) -> dict[str, Any]:
-    """``given`` as a dictionary with string keys. Raises :class:`SettingError` with ``name``."""
-    if given is None or given is True:
-        return {}
-    if isinstance(given, Mapping) and all(isinstance(one, str) for one in given):
-        return dict(given)
-    raise SettingError(f"{name} must be a dictionary with names, such as {{'steps': 16}}, not {shown(given)}.")
 
 
 def _refuse(value: Any) -> object:

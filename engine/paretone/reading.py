@@ -14,8 +14,9 @@ import reprlib
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from paretone.wording import grouped
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from paretone.errors import PlainError
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 LONGEST_SHOWN = 160
 """Maximum number of characters of a value in a message."""
 DEEPEST = 64
@@ -139,14 +141,10 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
         raise NotTextError(*error.args) from None
 
 
-def parsed_json(
-    text: str | bytes,
-    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
-    parse_constant: Callable[[str], Any] | None = None,
-) -> Any:
+def parsed_json(text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Value of a JSON text. Raises :class:`ValueError`, also for more than :data:`DEEPEST` levels."""
     try:
-        data = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)
+        data = json.loads(text, object_pairs_hook=object_pairs_hook)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except UnicodeDecodeError as error:
@@ -248,6 +246,27 @@ def named_first(names: Collection[object], count: int) -> str:
     """The first ``count`` of ``names``, each shortened, and the number of others."""
     few = ", ".join(shortened(str(name)) for name, _ in zip(names, range(count), strict=False))
     return few if len(names) <= count else f"{few} and {len(names) - count} more"
+
+
+def until_changed(most: int) -> Callable[[Function], Function]:
+    """Decorator of a function of a file, its first argument: keeps the ``most`` latest results until the file
+    changes."""
+
+    def decorated(read: Function) -> Function:
+        kept = lru_cache(maxsize=most)(lambda path, seen, *others: read(path, *others))
+        called: Any = wraps(read)(lambda path, *others: kept(path, version(path), *others))
+        return called
+
+    return decorated
+
+
+def version(path: Path | str) -> tuple[int, int]:
+    """Size in bytes and time of the last change in nanoseconds; zeros without a file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 _TOO_DEEP = f"lists and tables lie more than {DEEPEST} levels within each other"

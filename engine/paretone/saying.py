@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from paretone.errors import TextError
+from paretone.fields import typed
 from paretone.front_end import pronunciations
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.pronunciations import HowToRead, forget, teach
@@ -47,6 +48,7 @@ class Saying:
         return {"sentences": found, "notes": list(self.notes)}
 
 
+@typed
 def say(text: str, *, dates: str = "american", words: str | None = None, phones: bool = False) -> Saying:
     """How the bundled models read ``text``; with ``phones`` in phonemes, too. ``dates``: ``"american"`` or
     ``"british"``; ``words``: pronunciations such as ``"Nguyen = /wɪn/"`` in place of the lexicon.

@@ -4,8 +4,17 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import ProfileError, StudyError
-from paretone.fields import Fields, exact, is_of, require_usual_numbers
-from paretone.reading import DEEPEST, LONGEST_SHOWN, parsed_json, parsed_yaml, read_bytes, read_text, shown
+from paretone.fields import Fields, exact, require_usual_numbers
+from paretone.reading import (
+    DEEPEST,
+    LONGEST_SHOWN,
+    parsed_json,
+    parsed_yaml,
+    read_bytes,
+    read_text,
+    shown,
+    until_changed,
+)
 
 ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 8)}]\n" for level in range(1, 12)
@@ -124,20 +133,13 @@ def fields(values: object, prefix: str = "search.") -> Fields:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "expected"), [(True, int, False), (True, bool, True), (1, bool, False), (1, int | float, True)]
-)
-def test_true_and_false_are_no_numbers(value: object, kind: type, expected: bool) -> None:
-    assert is_of(value, kind) is expected
-
-
-@pytest.mark.parametrize(
     ("data", "sentence"),
     [
         ([], "table must be an object, not list."),
         (SOUND | {"colour": 1}, "table has an unknown field 'colour'."),
         ({"name": "one"}, "table lacks the field 'count'."),
-        (SOUND | {"count": True}, "table.count must be of type int, not True."),
-        (SOUND | {"share": "half"}, "table.share must be of type int | float, not 'half'."),
+        (SOUND | {"count": True}, "table.count must be a whole number, not True."),
+        (SOUND | {"share": "half"}, "table.share must be a number, not 'half'."),
     ],
 )
 def test_the_field_at_fault_is_named(data: object, sentence: str) -> None:
@@ -152,6 +154,16 @@ def test_numbers_that_no_field_takes_are_named(value: float) -> None:
     require_usual_numbers({"a": [{"b": [2**63 - 1, -(2**63), 1e308, True, "10"]}]}, StudyError)
     with pytest.raises(StudyError, match=r"^a\[1\]\.b (is too large a number|must be a number)"):
         require_usual_numbers({"a": [0, {"b": value}]}, StudyError)
+
+
+def test_what_a_file_says_is_kept_until_it_changes(tmp_path: Path) -> None:
+    calls, file = [], tmp_path / "file"
+    read = until_changed(2)(lambda path, more: calls.append(more) or (path.is_file() and path.read_text() + more))
+    assert not read(file, "a")
+    file.write_text("some ")
+    assert [read(file, one) for one in "aab"] == ["some a", "some a", "some b"]
+    file.write_text("others ")
+    assert read(file, "b") == "others b" and calls == ["a", "a", "b", "b"]
 
 
 def test_fields_have_defaults_and_types() -> None:

@@ -51,15 +51,13 @@ DECLARATIONS = {
     "called": ("name='My own'", "is not a Technique with a name"),
     "titled": ("title='Blockwise streaming'", "a technique named 'Blockwise streaming'"),
     "bench": ("benches=(('guidance-free', 'json'),)", "a bench named 'guidance-free', which is there already"),
-    "untitled": ("title=''", "title must be a text, not ''"),
-    "paperless": ("paper='A paper'", "paper must be a Paper(title, reference)"),
+    "untitled": ("title=''", "title is empty"),
     "families": ("families='flow'", "families is the text 'flow', but must be a tuple: ('flow',)"),
     "family": ("families=('flwo',)", "'flwo', but there are flow, language, masked"),
     "renamed": ("name='misnamed', families=()", "families is empty; name one or more"),
     "slot": ("slot='skiping'", "slot is 'skiping' (did you mean 'skipping'?)"),
     "part": ("slot='grid:'", "slot is 'grid:' (did you mean 'grid'?)"),
     "options": ("options=('stepz',)", "'stepz', which no model has (did you mean 'steps'?)"),
-    "knobless": ("knobs=None", "knobs must be a tuple of Number, Switch, Choice and Text"),
     "choice": (
         "knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),)",
         "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
@@ -68,7 +66,6 @@ DECLARATIONS = {
     "arguments": ("resolve=lambda knobs: knobs", "resolve must take 3 arguments"),
     "describe": ("describe=lambda knobs: knobs['x']", "describe failed (KeyError: 'x', plugin_describe.py line"),
     "lack": ("lacking=lambda family: 3", "lacking gave 3 in place of a text or None"),
-    "benches": ("benches='json'", "benches must be a tuple of pairs, ((name, module),)"),
     "benched": ("benches=(('a', 'no.such'),)", "no.such cannot be read (ModuleNotFound"),
     "exports": ("exports='no_such'", "exports: no_such cannot be imported (ModuleNot"),
     "viewless": ("views=('json',)", "json must have a VIEW, a View, not None"),
@@ -187,8 +184,7 @@ def test_with_all_of_them_the_command_line_works(all_broken: None, tmp_path: Pat
 
 
 SEVERAL = """
-from paretone.commands.command import Command
-from paretone.commands.command import Result
+from paretone.commands.command import Command, Result
 from paretone.views.view import Findings, View
 
 

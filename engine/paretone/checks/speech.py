@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import AudioError
 from paretone.measure.pitch import FEWEST, log_pitch
 from paretone.models.base import Synthesis, Voice
+from paretone.reading import until_changed
 from paretone.setting.take import Take
 
 LEVEL_SECONDS = 0.01
@@ -217,16 +217,9 @@ def speech_of(take: Take | Synthesis, text: str, voice: Voice | None = None) -> 
     return Speech(take.samples, take.sample_rate, text, seams_of(take), prompt, similarity)
 
 
+@until_changed(16)
 def prompt_of(audio: str, transcript: str = "") -> Speech | None:
-    """The recording at ``audio`` to compare with, read again when it changes; ``None`` if it cannot be read."""
-    try:
-        return _read(audio, transcript, Path(audio).stat().st_mtime_ns)
-    except OSError:
-        return None
-
-
-@lru_cache(maxsize=16)
-def _read(audio: str, transcript: str, _written: int) -> Speech | None:
+    """The recording at ``audio`` to compare with; ``None`` if it cannot be read."""
     try:
         recording = read_recording(audio)
     except AudioError:

@@ -18,9 +18,10 @@ from typing import Any
 
 from paretone import files
 from paretone.errors import TextError, placed
+from paretone.fields import typed
 from paretone.front_end.phones import CONSONANTS, STRESSES, VOWELS
 from paretone.paths import data_folder
-from paretone.reading import first_line, parsed_json, read_bytes, shown
+from paretone.reading import first_line, parsed_json, read_bytes, shown, until_changed
 
 SCHEMA = 1
 LARGEST = 1 << 20
@@ -173,13 +174,11 @@ def read_lexicon() -> dict[str, str]:
 
 def in_force() -> str:
     """The lexicon as one line, for a setting; empty for a damaged one, which whoever reads it by itself is told."""
-    path = lexicon_file()
-    return _line_in(path, path.stat().st_mtime_ns) if path.is_file() else ""
+    return _line_in(lexicon_file())
 
 
-@functools.lru_cache(maxsize=1)
-def _line_in(path: Path, changed: int) -> str:
-    """The lexicon in ``path`` as one line; a ``changed`` file is read again, since each setting asks for it."""
+@until_changed(1)  # Each setting asks for it.
+def _line_in(path: Path) -> str:
     try:
         return line(read_lexicon())
     except TextError:
@@ -191,6 +190,7 @@ def line(words: Mapping[str, str]) -> str:
     return "; ".join(f"{word} = {said}" for word, said in sorted(words.items()))
 
 
+@typed
 def teach(word: str, said: str) -> str:
     """Add ``word`` to the lexicon, or change it; return its phonemes. Raises :class:`TextError`."""
     word, sounds = checked_word(word), phonemes(said)
@@ -198,6 +198,7 @@ def teach(word: str, said: str) -> str:
     return sounds
 
 
+@typed
 def forget(word: str) -> None:
     """Remove ``word``. Raises :class:`TextError` if it is not in the lexicon."""
     left = _without(word)

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from paretone.errors import TextError
+from paretone.fields import typed
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
@@ -113,6 +114,7 @@ def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list
     return [piece[:half], piece[half:]] if half > 10 else [piece]
 
 
+@typed
 def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
     """A long text in parts of whole sentences, at paragraphs where possible, of at most ``longest`` characters."""
     found: list[str] = []

@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
-from types import UnionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from paretone import __version__, files
 from paretone.errors import PlainError
-from paretone.fields import is_of
+from paretone.fields import fault_of_fields
 from paretone.models.voices import without_folder
 from paretone.paths import data_folder
 from paretone.reading import first_line, parsed_json, read_bytes, readable
@@ -75,6 +74,7 @@ VOICE = "voice"
 """Key of the voice's recording, against which similarity is rated."""
 FOLDER = "listening"
 ENDING = ".jsonl"
+Record = TypeVar("Record", "ConditionRecord", "ItemRecord", "TrialConditions", "TrialRecord")
 
 
 class RecordError(PlainError):
@@ -224,15 +224,15 @@ def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
     return found, damaged, newer
 
 
-def from_json(data: object) -> TrialRecord:
-    """Trial in a line. Raises :class:`ValueError` for invalid ones."""
-    values = _checked(TrialRecord, data)
-    item = ItemRecord(**_checked(ItemRecord, values["item"]))
+def from_json(data: Any) -> TrialRecord:
+    """Trial in a line. Raises :class:`ValueError`, :class:`TypeError` or :class:`LookupError` for invalid ones."""
+    values = {**data}
+    item = _checked(ItemRecord, values["item"])
     values["item"] = replace(item, voice=without_folder(item.voice))
-    values["around"] = TrialConditions(**_checked(TrialConditions, values["around"]))
-    values["conditions"] = tuple(ConditionRecord(**_checked(ConditionRecord, one)) for one in values["conditions"])
+    values["around"] = _checked(TrialConditions, values["around"])
+    values["conditions"] = tuple(_checked(ConditionRecord, one) for one in values["conditions"])
     values["order"] = tuple(values["order"])
-    trial = TrialRecord(**values)
+    trial = _checked(TrialRecord, values)
     if trial.method not in METHODS or not all(
         isinstance(one, int) and 0 <= one < len(trial.conditions) for one in trial.order
     ):
@@ -276,30 +276,11 @@ def _check_answer(trial: TrialRecord) -> None:
         raise ValueError("no answer")
 
 
-_KINDS: Mapping[str, type | UnionType] = {
-    "str": str,
-    "int": int,
-    "float": float | int,
-    "bool": bool,
-    "Mapping[str, Any]": dict,
-    "ItemRecord": dict,
-    "TrialConditions": dict,
-    "tuple[ConditionRecord, ...]": list,
-    "tuple[int, ...]": list,
-}
-
-
-def _checked(kind: type, data: object) -> dict[str, Any]:
-    """Fields of ``kind`` in ``data``, checked by type. Raises :class:`ValueError`."""
-    if not isinstance(data, dict):
-        raise ValueError("not an object")
-    values: dict[str, Any] = {}
-    for one in fields(kind):
-        value, expected = data[one.name], str(one.type)  # annotations are text in this module
-        if not is_of(value, _KINDS[expected]):
-            raise ValueError(f"{one.name} is no {expected}")
-        values[one.name] = value
-    return values
+def _checked(kind: type[Record], data: Any) -> Record:
+    made = kind(**{one.name: data[one.name] for one in fields(kind)})
+    if reason := fault_of_fields(made):
+        raise ValueError(reason)
+    return made
 
 
 def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:

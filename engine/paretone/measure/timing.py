@@ -15,9 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from paretone.by_name import meant
+from paretone.errors import SettingError
+from paretone.fields import typed
 from paretone.measure.estimates import median_interval
 from paretone.measure.processor_time import clock_name, device_kind
-from paretone.setting.take import Timed
+from paretone.reading import shown
+from paretone.setting.take import Measurements, Timed
 
 _BASELINE_AGAIN = "\0baseline again"
 _One = TypeVar("_One")
@@ -158,8 +162,11 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
     return Interval(*median_interval(values, seed=seed))
 
 
+@typed
 def spread(take: Timed, name: str) -> Interval | None:
     """Interval of a time, by its name in :class:`Measurements`, over two or more repeats of ``take``, or ``None``."""
+    if not hasattr(Measurements, name):
+        raise SettingError(f"A take has no time {shown(name)}; {meant(name, vars(Measurements()), 'it has')}")
     values = [value for one in take.repeats if (value := getattr(one, name)) is not None]
     return interval(values) if len(values) > 1 else None
 

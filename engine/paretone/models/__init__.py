@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paretone.fields import typed
 from paretone.observer import Check, Status
 
 if TYPE_CHECKING:
     from paretone.models.base import SpeechModel
 
 
+@typed
 def load_model(
     model: str,
     folder: str = "",

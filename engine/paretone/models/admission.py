@@ -7,32 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from paretone.models.base import FLOW, LANGUAGE, MASKED, MelFlow
-from paretone.models.declaration import LanguageExports, Model, Voices
-from paretone.models.files.releases import Release, RemoteFile
+from paretone.fields import fault_of_fields
+from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.models.declaration import Model
 from paretone.plug_ins import fault_of_function
 from paretone.reading import shown
 from paretone.sampling.options import DEMASKING_OPTIONS
-from paretone.setting.knobs import Knob, Values, checked
-from paretone.setting.plan import attempted, described, kind_of
+from paretone.setting.knobs import checked
+from paretone.setting.plan import attempted, described
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
 LONGEST = 500
 """Most characters of a text: lists show it."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_TEXTS = "title summary family licence loader kind variant weights vocoder layout teacher subject".split()
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(_TEXTS, str),
-    **dict.fromkeys(("bundled", "has_separate_vocoder"), bool),
-    **dict.fromkeys(("place", "codes_per_token"), int),
-    **{"options": tuple, "architectures": tuple, "default_options": Values, "voices": Voices, "programs": dict},
-    **{"release": (Release, type(None)), "shipped": (Path, type(None)), "exports": (LanguageExports, type(None))},
-    "mel_flow": (MelFlow, type(None)),
-}
-"""Types of the fields."""
+OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def fault(found: object, value: str) -> str:
@@ -47,10 +36,8 @@ def fault(found: object, value: str) -> str:
 
 
 def _faults(one: Model) -> Iterator[str]:
-    for field, kind in _KINDS.items():
-        value = getattr(one, field)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            yield f"{field} must be of {(kind if isinstance(kind, type) else kind[0]).__name__}, not {kind_of(value)}"
+    yield fault_of_fields(one)
+    for field, value in vars(one).items():
         if isinstance(value, str) and len(value) > LONGEST:
             yield f"{field} is longer than {LONGEST} characters"
     for field in ("title", "summary", "licence"):
@@ -60,17 +47,12 @@ def _faults(one: Model) -> Iterator[str]:
         yield f"family is {shown(one.family)}, but must be one of {', '.join(FAMILIES)}"
     named = {field: getattr(one, field) for field in ("loader", "teacher", "subject")}
     for field, name in (named | {"exports.source": one.exports.source if one.exports else ""}).items():
-        if (name or field == "loader") and not (isinstance(name, str) and _OBJECT.fullmatch(name)):
+        if (name or field == "loader") and not OBJECT.fullmatch(name):
             yield f"{field} must be 'package.module:name', not {shown(name)}"
     functions = [("recognised", one.recognised, 1), ("without_effect", one.without_effect, 2)]
     functions += [("voices.named", one.voices.named, 1)] if one.voices.named is not None else []
     for field, function, arguments in functions:
-        if reason := fault_of_function(field, function, arguments):
-            yield reason
-    if not callable(getattr(one.guidance, "strengths", None)):
-        yield f"guidance must be one of paretone.sampling.guidance, not {kind_of(one.guidance)}"
-    if not all(isinstance(knob, Knob) for knob in one.options):
-        yield f"options must be a tuple of Number, Switch, Choice and Text, not {shown(one.options)}"
+        yield fault_of_function(field, function, arguments)
     names = [knob.name for knob in one.options]
     if len(set(names)) < len(names):
         yield "options has a name twice"
@@ -81,5 +63,3 @@ def _faults(one: Model) -> Iterator[str]:
     needed = {FLOW: of_flow, MASKED: {knob.name for knob in DEMASKING_OPTIONS}}.get(one.family, set())
     if lacking := ", ".join(sorted(needed.difference(names))):
         yield f"options lacks {lacking}, which every {one.family} model has (paretone.sampling.options)"
-    if one.release is not None and not all(isinstance(file, RemoteFile) for file in one.release.files):
-        yield "release.files must be a tuple of RemoteFile"

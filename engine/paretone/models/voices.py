@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from paretone.errors import AudioError, PlainError
 from paretone.models.base import Voice
 from paretone.own_process import command
 from paretone.paths import resource
-from paretone.reading import read_json, readable, require_regular
+from paretone.reading import read_json, readable, require_regular, until_changed
 
 PLACE = ("voices", "natural")
 """Resource folder of the bundled voices."""
@@ -138,15 +137,14 @@ def with_folder(voice: Voice) -> str:
 
 def _id(path: Path) -> str:
     try:
-        seen = require_regular(path)
-        return f"{_PREFIX}{path.name}:{_fingerprint(path, seen.st_size, seen.st_mtime_ns)}"
+        require_regular(path)
+        return f"{_PREFIX}{path.name}:{_fingerprint(path)}"
     except OSError:
         return f"{_PREFIX}{path.name}"
 
 
-@lru_cache(maxsize=8192)
-def _fingerprint(path: Path, size: int, changed: int) -> str:
-    """Cached per file version: lists of thousands of recordings are read often."""
+@until_changed(8192)  # Lists of thousands of recordings are read often.
+def _fingerprint(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -24,6 +23,7 @@ import msgspec
 import numpy as np
 
 from paretone.errors import PlainError
+from paretone.fields import has_names_of, misfit
 from paretone.reading import shortened, shown
 from paretone.session import commands, events
 from paretone.setting.knobs import Values
@@ -160,9 +160,7 @@ def _classes(hint: Any) -> Iterator[type]:
 
 def fits_class(kind: type, hint: type) -> bool:
     """Whether ``kind`` is a ``hint``, a class or a protocol."""
-    if getattr(hint, "_is_protocol", False):
-        return all(hasattr(kind, name) for name in vars(hint) if not name.startswith("_"))
-    return issubclass(kind, hint)
+    return has_names_of(hint, kind) if getattr(hint, "_is_protocol", False) else issubclass(kind, hint)
 
 
 def _name(kind: type) -> str:
@@ -337,32 +335,13 @@ def _read(value: Any) -> Any:
     if unknown := [field for field in value if field not in hints and field != _TYPE]:
         raise WireError(f"{kind.__name__} has no field {_shown(unknown[0])} here; update Paretone on both machines.")
     given = {field: _read(one) for field, one in value.items() if field != _TYPE}
-    if wrong := next((field for field, one in given.items() if not _fits(one, hints[field])), ""):
-        wanted = getattr(hints[wrong], "__name__", hints[wrong])
-        raise WireError(f"{kind.__name__}.{wrong} must be of type {wanted}, not {_shown(given[wrong])}.")
+    for field, one in given.items():
+        if reason := misfit(f"{kind.__name__}.{field}", one, hints[field]):
+            raise WireError(f"{reason}.")
     try:
         return kind(**given)
     except Exception as error:  # The checks of any class.
         raise WireError(f"The message is no {kind.__name__}: {shortened(str(error)).rstrip('.')}.") from error
-
-
-_KINDS: dict[Any, tuple[type, ...]] = {**{one: (one,) for one in (*_PLAIN, np.ndarray)}, float: (float, int)}
-"""Types of plain values, by annotation."""
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint in _KINDS:
-        return type(value) in _KINDS[hint]
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in arguments)
-    if origin is tuple:
-        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) and isinstance(value, tuple) else arguments
-        return isinstance(value, tuple) and len(value) == len(kinds) and all(map(_fits, value, kinds))
-    if origin in (Mapping, dict):
-        name, kind = arguments
-        return isinstance(value, Mapping) and all(_fits(key, name) and _fits(one, kind) for key, one in value.items())
-    return hint is Any or not isinstance(hint, type) or fits_class(type(value), hint)
 
 
 def _values(value: dict[str, Any]) -> Values:

@@ -172,7 +172,8 @@ class Values(Mapping[str, Any]):
     def complete(cls, values: Mapping[str, object], implied: Mapping[str, object]) -> Values:
         """``values``, without those equal to ``implied``, which become fallbacks."""
         made = cls.__new__(cls)
-        made._keep({name: value for name, value in values.items() if implied.get(name) != value}, implied)
+        said = {name: value for name, value in values.items() if name not in implied or implied[name] != value}
+        made._keep(said, implied)
         return made
 
     def _keep(self, values: Mapping[str, object], implied: Mapping[str, object]) -> None:

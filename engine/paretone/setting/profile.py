@@ -15,7 +15,7 @@ from typing import Any
 
 from paretone import files
 from paretone.errors import AudioError, PlainError, ProfileError, placed
-from paretone.fields import exact, is_of, require_usual_numbers
+from paretone.fields import exact, is_of, require_usual_numbers, typed
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
 from paretone.models.voices import is_own, shown_name, without_folder
@@ -53,7 +53,7 @@ def encoded(data: Mapping[str, object]) -> bytes:
 def decoded(content: bytes) -> object:
     """JSON values of a file. Raises :class:`ProfileError` for duplicate fields and for unusable numbers, and
     :class:`ValueError` for invalid JSON."""
-    data = parsed_json(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+    data = parsed_json(content, object_pairs_hook=_unique)
     require_usual_numbers(data, ProfileError)
     return data
 
@@ -84,10 +84,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ProfileError(f"the field {shown(twice)} is given twice.")
     return found
-
-
-def _no_constant(name: str) -> float:
-    raise ProfileError(f"{name} is not a number that a profile may hold.")
 
 
 @dataclass(frozen=True)
@@ -134,11 +130,8 @@ class Evidence:
     @classmethod
     def from_json(cls, data: object) -> Evidence:
         """Inverse of :meth:`to_json`. Raises :class:`ProfileError` with the field at fault."""
-        fields = {"metrics": dict, "machine": str, "seed": int, "date": str, "text": str, "voice": str}
+        fields = {"metrics": dict[str, float], "machine": str, "seed": int, "date": str, "text": str, "voice": str}
         found = exact(data, "evidence", fields, ProfileError)
-        for name, value in found["metrics"].items():
-            if not is_of(value, int | float):
-                raise ProfileError(f"evidence.metrics.{name} must be a number, not {shown(value)}.")
         try:
             if found["date"]:
                 datetime.fromisoformat(found["date"])
@@ -163,6 +156,7 @@ class _Warning(Observer):
         warnings.warn(sentence, stacklevel=2)
 
 
+@typed
 @dataclass(frozen=True)
 class Profile:
     """An exported setting, with its weights, its artefacts and its measured effect. ``checkpoint`` is the SHA-256 of

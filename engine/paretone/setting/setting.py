@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from paretone.errors import SettingError
-from paretone.fields import exact, is_of
+from paretone.fields import exact, is_of, typed
 from paretone.reading import parsed_json, shown
 from paretone.setting.knobs import NO_VALUES, Values
 
@@ -33,6 +33,7 @@ def checked_seed(value: object, name: str = "seed") -> int:
     return value
 
 
+@typed
 @dataclass(frozen=True)
 class UsedTechnique:
     """A technique in a setting, with its knob values. ``artefact``: fingerprint of the technique's prepared artefact
@@ -73,6 +74,7 @@ class Difference:
     technique: bool
 
 
+@typed
 @dataclass(frozen=True)
 class Setting:
     """Model, sampler options, techniques in use and seed. ``options``: knobs of the model family."""

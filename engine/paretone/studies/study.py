@@ -112,7 +112,7 @@ class Study:
 
 
 def results_folder(file: str | Path) -> Path:
-    return Path(file).with_suffix(".study")
+    return Path(file).parent / f"{Path(file).stem}.study"
 
 
 def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) -> Setting:

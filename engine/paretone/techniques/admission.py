@@ -19,18 +19,17 @@ from typing import Any
 
 from paretone.by_name import nearest
 from paretone.errors import PlainError, SettingError
-from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
+from paretone.fields import fault_of_fields, misfit
+from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES
 from paretone.models import catalogue
-from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.models.admission import FAMILIES, OBJECT
 from paretone.plug_ins import fault_of_function
 from paretone.reading import shortened, shown
-from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, Values, checked, defaults
+from paretone.setting.knobs import Choice, Knob, Number, Text, checked, defaults
 from paretone.setting.plan import attempted, described, imported, kind_of, named
-from paretone.setting.setting import Published
-from paretone.techniques.base import GROUPS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from paretone.techniques.base import GROUPS, Paper, Technique, fault_of_slot
 from paretone.wording import grouped
 
-FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
 """Device features that a technique may need; see :func:`paretone.device.lacking`."""
 RESERVED = frozenset(
@@ -46,7 +45,6 @@ LONGEST_TITLE, LONGEST_TEXT = 100, 2_000
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KNOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-_OBJECT = re.compile(rf"{_MODULE.pattern}:[A-Za-z_]\w*")
 _OPTION = re.compile(r"[a-z_]+")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?")
 
@@ -61,21 +59,10 @@ def fault(found: object, value: str) -> str:
 def _faults(one: Technique) -> Iterator[str]:
     from paretone.measure.metrics import METRICS
 
+    yield fault_of_fields(one)
     for field in ("title", "summary"):
-        value = getattr(one, field)
-        if not isinstance(value, str) or not value.strip():
-            yield f"{field} must be a text, not {kind_of(value)}"
-    for field in ("benefit", "group", "slot", "improves", "needs", "study", "exports"):
-        if not isinstance(getattr(one, field), str):
-            yield f"{field} must be a text, not {kind_of(getattr(one, field))}"
-    if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
-        yield f"paper must be a Paper(title, reference) of two texts, not {kind_of(one.paper)}"
-    for field in ("families", "options", "commands", "views"):
-        value = getattr(one, field)
-        if isinstance(value, str):
-            yield f"{field} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
-        elif not _all_are(value, str):
-            yield f"{field} must be a tuple of texts, not {shown(value)}"
+        if not getattr(one, field).strip():
+            yield f"{field} is empty"
     if not one.families:
         yield f"families is empty; name one or more of {', '.join(FAMILIES)}"
     for family in one.families:
@@ -95,24 +82,14 @@ def _faults(one: Technique) -> Iterator[str]:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
     if one.needs and one.needs not in FEATURES:
         yield f"needs is {shown(one.needs)}, but must be one of {', '.join(FEATURES)}, or ''"
-    if isinstance(one.place, bool) or not isinstance(one.place, int):
-        yield f"place must be a whole number, not {kind_of(one.place)}"
-    if one.mark is not None and not (
-        isinstance(one.mark, Mark) and one.mark.hue in HUES and one.mark.shape in (*SHAPES, *DERIVED_SHAPES)
-    ):
-        yield f"mark must be None, for one that follows from the name, not {shown(one.mark)}"
-    for field in ("experimental", "of_mel_flow", "needs_single_codes"):
-        if not isinstance(getattr(one, field), bool):
-            yield f"{field} must be True or False, not {kind_of(getattr(one, field))}"
+    mark = one.mark
+    if mark is not None and (mark.hue not in HUES or mark.shape not in (*SHAPES, *DERIVED_SHAPES)):
+        yield f"mark must be None, for one that follows from the name, not {shown(mark)}"
     yield from _faults_of_knobs(one)
     yield from _faults_of_published(one)
     yield from _faults_of_functions(one)
     yield from _faults_of_preparation(one)
     yield from _faults_of_modules(one)
-
-
-def _all_are(values: object, kind: type) -> bool:
-    return isinstance(values, tuple) and all(isinstance(each, kind) for each in values)
 
 
 def _near(word: str, known: Sequence[str] | set[str]) -> str:
@@ -122,11 +99,9 @@ def _near(word: str, known: Sequence[str] | set[str]) -> str:
 
 # --- Knobs ------------------------------------------------------------------------------------------------------------
 def _faults_of_knobs(one: Technique) -> Iterator[str]:
-    if not _all_are(one.knobs, Knob):
-        yield f"knobs must be a tuple of Number, Switch, Choice and Text, not {shown(one.knobs)}"
     names: set[str] = set()
     for place, knob in enumerate(one.knobs):
-        if not isinstance(knob.name, str) or not _KNOB.fullmatch(knob.name):
+        if not _KNOB.fullmatch(str(knob.name)):
             said = "use letters, digits and underscores, a letter first"
             yield f"the name of knob {place + 1} is {shown(knob.name)}; {said}"
         if knob.name in names:
@@ -138,37 +113,25 @@ def _faults_of_knobs(one: Technique) -> Iterator[str]:
             yield f"knob {knob.name!r}: {reason}"
 
 
-_KINDS = {
-    **dict.fromkeys(("meaning", "symbol", "unit", "lowest"), str),
-    **dict.fromkeys(("trajectory", "later", "whole"), bool),
-    "effect": Effect,
-}
-"""Types of the fields of knobs."""
-
-
 def _fault_of_knob(knob: Knob) -> str:
-    if not isinstance(knob.title, str) or not knob.title.strip():
-        return f"title must be a text, not {kind_of(knob.title)}"
-    for field, kind in _KINDS.items():
-        if hasattr(knob, field) and not isinstance(getattr(knob, field), kind):
-            return f"{field} must be of {kind.__name__}, not {kind_of(getattr(knob, field))}"
+    if reason := fault_of_fields(knob):
+        return reason
+    if not knob.title.strip():
+        return "title is empty"
     if isinstance(knob, Number):
-        bounds = (knob.minimum, knob.maximum, knob.step)
-        if any(isinstance(each, bool) or not isinstance(each, int | float) for each in bounds):
-            return "minimum, maximum and step must be numbers"
         if not knob.minimum <= knob.maximum:
             return f"its minimum {knob.minimum:g} is above its maximum {knob.maximum:g}"
         if not knob.step > 0:
             return f"step must be above 0, not {knob.step:g}"
     if isinstance(knob, Choice):
-        if not _all_are(knob.values, str) or not knob.values:
-            return f"values must be a tuple of texts, one or more, not {shown(knob.values)}"
+        if not knob.values:
+            return "values is empty"
         if len(set(knob.values)) < len(knob.values):
             return "values has one twice"
-        if not _all_are(knob.titles, str) or (knob.titles and len(knob.titles) != len(knob.values)):
+        if knob.titles and len(knob.titles) != len(knob.values):
             return f"there are {len(knob.values)} values, so titles must be a tuple of {len(knob.values)}, or ()"
-    if isinstance(knob, Text) and (not isinstance(knob.longest, int) or knob.longest < 1):
-        return f"longest must be a whole number from 1, not {kind_of(knob.longest)}"
+    if isinstance(knob, Text) and knob.longest < 1:
+        return f"longest must be at least 1, not {knob.longest}"
     _, error = attempted(knob.check, knob.default)
     if isinstance(error, SettingError):
         return f"its default is not allowed: {error}".rstrip(".")
@@ -176,19 +139,15 @@ def _fault_of_knob(knob: Knob) -> str:
 
 
 def _faults_of_published(one: Technique) -> Iterator[str]:
-    if not _all_are(one.published, Published):
-        yield f"published must be a tuple of Published, not {shown(one.published)}"
+    known = [entry.id for entry in catalogue.models()]
     for each in one.published:
+        if reason := fault_of_fields(each):
+            yield f"published: {reason}"
         _, error = attempted(checked, one.knobs, each.knobs, f"published setting {shown(each.name)}")
         if error is not None:
             yield f"published: {error}".rstrip(".")
-        known = [entry.id for entry in catalogue.models()]
-        texts = all(isinstance(text, str) for text in (each.name, each.source, each.remark))
-        if not texts or not {*known}.issuperset(each.models) or not isinstance(each.options, Values):
-            yield (
-                f"published: {shown(each.name)} must have texts, models of the catalogue ({', '.join(known)}), and "
-                "options as Values"
-            )
+        if not {*known}.issuperset(each.models):
+            yield f"published: {shown(each.name)} must have models of the catalogue ({', '.join(known)})"
 
 
 # --- Functions --------------------------------------------------------------------------------------------------------
@@ -216,37 +175,24 @@ def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind
 
 # --- Preparation and modules ------------------------------------------------------------------------------------------
 def _faults_of_preparation(one: Technique) -> Iterator[str]:
-    for field, kind in (("artefact", ArtefactType), ("artefact_file", ArtefactFile), ("weights", Weights)):
-        value = getattr(one, field)
-        if value is not None and not isinstance(value, kind):
-            yield f"{field} must be of {kind.__name__}, or None, not {kind_of(value)}"
     if one.artefact is not None:
-        for field in ("read", "write", "check", "knobs"):
-            if not callable(getattr(one.artefact, field)):
-                yield f"artefact.{field} must be a function, not {kind_of(getattr(one.artefact, field))}"
-        if not isinstance(one.artefact.key, str) or not _NAME.fullmatch(one.artefact.key):
+        if not _NAME.fullmatch(one.artefact.key):
             yield f"artefact.key must be of lower-case letters, digits and underscores, not {shown(one.artefact.key)}"
         if one.artefact.key in PROFILE_FIELDS:
             yield f"artefact.key is {one.artefact.key!r}, which is another field of profiles; rename it"
-    if one.weights is not None:
-        for field in ("all_of", "fitting", "knobs_of", "of"):
-            if not callable(getattr(one.weights, field)):
-                yield f"weights.{field} must be a function, not {kind_of(getattr(one.weights, field))}"
     file = one.artefact_file
     if file is not None:
-        if not isinstance(file.option, str) or not _OPTION.fullmatch(file.option):
+        if not _OPTION.fullmatch(file.option):
             yield f"artefact_file.option must be of lower-case letters and underscores, not {shown(file.option)}"
         knobs = {knob.name for knob in one.knobs}
-        if not isinstance(file.knobs, tuple) or not knobs.issuperset(file.knobs):
-            yield f"artefact_file.knobs must be a tuple of names of its knobs, not {shown(file.knobs)}"
+        if not knobs.issuperset(file.knobs):
+            yield f"artefact_file.knobs must be names of its knobs, not {shown(file.knobs)}"
         options = {knob.name for entry in catalogue.models() for knob in entry.options}
         for field, names in (("option", (file.option,)), ("knobs", file.knobs)):
             for name in names:
                 if name in RESERVED | options:
                     yield f"artefact_file.{field} has {name!r}, which is an option of commands already; rename it"
         yield _fault_of_object("artefact_file.use", file.use)
-    if not _all_are(one.jobs, Job):
-        yield f"jobs must be a tuple of Job, not {kind_of(one.jobs)}"
     for job in one.jobs:
         for field in ("request", "run", "form"):
             if job.form or field != "form":
@@ -254,14 +200,12 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
 
 
 def _fault_of_object(field: str, value: object) -> str:
-    named = isinstance(value, str) and _OBJECT.fullmatch(value)
+    named = isinstance(value, str) and OBJECT.fullmatch(value)
     return "" if named else f"{field} must be 'package.module:name', not {shown(value)}"
 
 
 def _faults_of_modules(one: Technique) -> Iterator[str]:
     """Import the torch-free modules; of benches, check only that they exist."""
-    if not _all_are(one.benches, tuple) or not all(len(each) == 2 and _all_are(each, str) for each in one.benches):
-        yield f"benches must be a tuple of pairs, ((name, module),), not {shown(one.benches)}"
     for name, module in one.benches:
         if reason := _fault_of_bench(name, module):
             yield f"benches: {reason}"
@@ -302,7 +246,7 @@ def _fault_of_bench(name: str, module: str) -> str:
 
 def _imported(name: str) -> Any:
     """Import a module or, for ``"package.module:name"``, an object; on failure return the reason as a text."""
-    if not _MODULE.fullmatch(name) and not _OBJECT.fullmatch(name):
+    if not _MODULE.fullmatch(name) and not OBJECT.fullmatch(name):
         return f"{shown(name)} is not the name of a module"
     found, error = attempted(named, name)
     return found if error is None else f"{name} cannot be imported ({described(error, name.partition(':')[0])})"
@@ -337,13 +281,15 @@ def _fault_of_view(found: Any, called: str) -> str:
     view = found if isinstance(found, View) else getattr(found, "VIEW", None)
     if not isinstance(view, View):
         return f"{called} must have a VIEW, a View, not {kind_of(view)}"
+    if reason := fault_of_fields(view):
+        return f"the view of {called}: {reason}"
     texts = view.name, view.title, view.question, view.source
-    if not all(isinstance(one, str) and one for one in texts) or not re.fullmatch(r"[a-z][a-z0-9-]*", view.name):
+    if not all(texts) or not re.fullmatch(r"[a-z][a-z0-9-]*", view.name):
         return f"the view of {called} needs title, question, source, and a name of lower-case letters"
     if max(map(len, texts)) > LONGEST_TEXT:
         return f"a text of the view of {called} is longer than {grouped(LONGEST_TEXT)} characters"
-    if not isinstance(view.families, tuple) or not set(view.families) <= set(FAMILIES):
-        return f"families of the view {view.name!r} must be a tuple of {', '.join(FAMILIES)}"
+    if not set(view.families) <= set(FAMILIES):
+        return f"families of the view {view.name!r} must be some of {', '.join(FAMILIES)}"
     knobs, error = attempted(view.knobs, 12)
     if error is not None:
         return f"knobs of the view {view.name!r} failed ({described(error, called.partition(':')[0])})"
@@ -355,17 +301,16 @@ def _fault_of_view(found: Any, called: str) -> str:
 def _fault_of_form(found: Any, one: Technique) -> str:
     if not isinstance(found, imported("paretone.training.forms:TrainingForm")):
         return f"it must be a TrainingForm, not {kind_of(found)}"
+    if reason := fault_of_fields(found):
+        return reason
     if found.name != one.name:
         return f"its name must be that of the technique, {one.name!r}, not {shown(found.name)}"
     for field in ("title", "intro", "progress"):
-        if not isinstance(getattr(found, field), str) or len(getattr(found, field)) > LONGEST_TEXT:
-            return f"its {field} must be a text of up to {grouped(LONGEST_TEXT)} characters"
+        if len(getattr(found, field)) > LONGEST_TEXT:
+            return f"its {field} must have up to {grouped(LONGEST_TEXT)} characters"
     if not found.families or not set(found.families) <= set(FAMILIES):
         return f"its families must be a tuple of {', '.join(FAMILIES)}"
-    if not _all_are(found.knobs, Knob):
-        return f"its knobs must be a tuple of knobs, not {kind_of(found.knobs)}"
-    figure = imported("paretone.training.forms:Figure")
-    if not 1 <= len(found.found) <= 3 or not all(isinstance(each, figure) for each in found.found):
+    if not 1 <= len(found.found) <= 3:
         return "its found must be one to three Figures"
     return next(filter(None, map(_fault_of_knob, found.knobs)), "")
 
@@ -423,7 +368,7 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
         return called
 
     def is_list(found: object) -> bool:
-        return isinstance(found, Sequence) and not isinstance(found, str)
+        return not misfit("", found, Sequence)
 
     weights = one.weights
     if weights is not None:

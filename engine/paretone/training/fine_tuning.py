@@ -28,11 +28,10 @@ from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.front_end import Passage, Prompt
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.trained_weights import trained_guidance
 from paretone.observer import Check
-from paretone.reading import readable
+from paretone.reading import readable, version
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
 from paretone.setting.setting import Setting
@@ -288,7 +287,7 @@ def recorded_readings(run: Run, base: str, ready: Callable[[], Hear], *suffixes:
     told = []
     for row in rows:
         files = [row.audio.with_suffix(one) for one in (row.audio.suffix, *suffixes)]
-        told.append([str(row.audio.resolve()), row.voice, *map(changed, files)])
+        told.append([str(row.audio.resolve()), row.voice, *(version(one)[1] for one in files)])
     with run.processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
         folder = folder_of(Path(run.request.work) / SPEECH, base, told)

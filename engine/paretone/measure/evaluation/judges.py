@@ -21,7 +21,7 @@ from paretone.audio.resampling import resample
 from paretone.by_name import by_name
 from paretone.errors import AudioError, PlainError
 from paretone.extras import DISTILLMOS, RESEMBLYZER, SPEECHMOS, how_to_add
-from paretone.fields import is_of
+from paretone.fields import fault_of_fields
 from paretone.measure.metrics import JUDGED
 from paretone.measure.pitch import log_pitch, pitch_range
 from paretone.models.base import Voice
@@ -47,9 +47,8 @@ class Verdict:
         """Inverse of :meth:`to_json`. Raises :class:`TypeError`."""
         judge, figures, heard, *curve = data
         found = cls(judge, figures, heard, tuple(curve[0]) if curve else ())
-        numbers = [*figures.values(), *found.curve] if isinstance(figures, Mapping) else [None]
-        if not isinstance(judge, str) or not isinstance(heard, str) or not all(is_of(n, int | float) for n in numbers):
-            raise TypeError("a verdict is a judge, its figures, what it heard and numbers")
+        if reason := fault_of_fields(found):
+            raise TypeError(reason)
         return replace(found, figures={name: one for name, one in figures.items() if math.isfinite(one)})
 
 

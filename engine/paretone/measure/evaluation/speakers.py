@@ -12,7 +12,6 @@ which uses WavLM-large.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from paretone.errors import AudioError, CheckpointError
 from paretone.measure.evaluation.judges import RATE, Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
+from paretone.reading import until_changed
 
 NAME = "voice"
 FIGURE = "voice_similarity"
@@ -111,7 +111,7 @@ class VoiceJudge:
 
     def __init__(self, network: VoiceNetwork, device: str = "cpu") -> None:
         self._network, self._device = network.eval(), device
-        self._kept = functools.lru_cache(maxsize=256)(self._embed_file)
+        self._kept = until_changed(256)(self._embed_file)
 
     @torch.inference_mode()
     def embed(self, samples: np.ndarray) -> np.ndarray:
@@ -133,13 +133,9 @@ class VoiceJudge:
     def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:
         """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; cached until
         the file changes. Raises :class:`AudioError`."""
-        try:
-            written = Path(path).stat().st_mtime_ns
-        except OSError:
-            written = 0
-        return self._kept(path, longest, written)
+        return self._kept(path, longest)
 
-    def _embed_file(self, path: str, longest: float, written: int) -> np.ndarray:
+    def _embed_file(self, path: str, longest: float) -> np.ndarray:
         recording = read_recording(path, longest)
         return self.voice_of(recording.samples, recording.sample_rate)
 

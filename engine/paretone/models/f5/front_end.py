@@ -40,7 +40,8 @@ from paretone.models.f5.text import (
     split_for_streaming,
 )
 from paretone.models.families.passages import Passages
-from paretone.models.families.voices import changed, transcript_of
+from paretone.models.families.voices import transcript_of
+from paretone.reading import version
 
 TARGET_LEVEL = 0.1
 """RMS to which quieter prompts are amplified."""
@@ -146,7 +147,7 @@ class PromptReader:
                 voice = replace(voice, phones=())
             if not voice.phones and (reason := unread_transcript(transcript)):
                 raise TextError(reason)
-        return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
+        return self._prompts.of((voice, version(voice.audio)), lambda: self._read(voice))
 
     def _read(self, voice: Voice) -> Prompt:
         recording, name = read_recording(voice.audio), Path(voice.audio).name

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import io
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from paretone.files import write_atomically
 from paretone.front_end import transcripts
 from paretone.front_end.writing import spell_numbers
 from paretone.models.base import Voice
+from paretone.reading import until_changed
 
 USUAL_RATE = 14.0
 """Default bytes of text spoken per second, without a voice: 14 letters, or 4.7 Chinese characters."""
@@ -40,23 +40,17 @@ def spoken_rate(transcript: str, seconds: float, recording: str, title: str) -> 
     return min(max(rate, SLOWEST), FASTEST), mismatch
 
 
-def changed(recording: str | Path) -> int:
-    """Modification time of the file in nanoseconds, 0 without a file; a changed recording is read again."""
-    path = Path(recording)
-    return path.stat().st_mtime_ns if path.is_file() else 0
-
-
 def transcript_notes(voice: Voice, mismatch: str = "") -> tuple[str, ...]:
     """Why a voice's recording may not say its transcript, in sentences: the model's own finding ``mismatch``, else
     :func:`paretone.front_end.transcripts.remarks`."""
     if mismatch:
         return (mismatch,)
-    heard = _heard(voice.audio, changed(voice.audio), " ".join(voice.transcript.split()))
+    heard = _heard(voice.audio, " ".join(voice.transcript.split()))
     return transcripts.remarks(heard, Path(voice.audio).name) if heard is not None else ()
 
 
-@lru_cache(maxsize=16)
-def _heard(audio: str, written: int, transcript: str) -> transcripts.Hearing | None:
+@until_changed(16)
+def _heard(audio: str, transcript: str) -> transcripts.Hearing | None:
     """``None`` for an unreadable recording, which is reported elsewhere."""
     try:
         recording = read_recording(audio)

@@ -44,16 +44,15 @@ from paretone.errors import CheckpointError
 from paretone.models.files.layer_importance import renumbered
 from paretone.observer import Check
 from paretone.paths import resource
-from paretone.reading import first_line, parsed_json, read_json, readable, require_regular, shown
+from paretone.reading import first_line, parsed_json, read_json, readable, require_regular, shown, version
 
 _BLOCK = 1 << 22
-_KNOWN: dict[tuple[str, int, int], str] = {}
+_KNOWN: dict[tuple[Path, tuple[int, int]], str] = {}
 
 
 def file_sha256(path: Path, check: Check = lambda: None) -> str:
     """SHA-256 of a file, 64 hexadecimal digits. ``check`` runs every few megabytes. Raises :class:`OSError`."""
-    status = path.stat()
-    key = str(path.resolve()), status.st_size, status.st_mtime_ns
+    key = path.resolve(), version(path)
     if key not in _KNOWN:
         digest = hashlib.sha256()
         with path.open("rb") as file:

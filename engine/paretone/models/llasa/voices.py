@@ -19,7 +19,6 @@ from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import (
     USUAL_RATE,
-    changed,
     kept_codes,
     spoken_bytes,
     spoken_rate,
@@ -30,6 +29,7 @@ from paretone.models.files.checkpoints import Shards, pretrained
 from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.observer import Check, Status
+from paretone.reading import version
 from paretone.wording import beyond
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class VoiceReader:
     def __call__(self, voice: Voice, check: Check = lambda: None, status: Status = lambda text: None) -> LlasaPrompt:
         """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`, and
         :class:`CheckpointError` if the encoder is unusable."""
-        return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
+        return self._prompts.of((voice, version(voice.audio)), lambda: self._read(voice, check, status))
 
     def _read(self, voice: Voice, check: Check, status: Status) -> LlasaPrompt:
         transcript = transcript_of(voice)

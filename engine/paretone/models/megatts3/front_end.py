@@ -27,7 +27,6 @@ from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.text import split
 from paretone.models.families.passages import Passages
-from paretone.models.families.voices import changed
 from paretone.models.megatts3 import aligner
 from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.checkpoint import GRAPHEMES, OfficialFolder
@@ -37,7 +36,7 @@ from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.phones import MegaPassage, MegaPrompt, Timed
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
 from paretone.observer import Check
-from paretone.reading import readable, require_regular
+from paretone.reading import readable, require_regular, version
 from paretone.setting.knobs import Values
 
 # Cutting and normalising texts: rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream
@@ -303,7 +302,7 @@ class OfficialFrontEnd:
 
     def _key(self, audio: Path) -> tuple[object, ...]:
         """Changes with the files of a voice."""
-        return audio, changed(audio), changed(audio.with_suffix(LATENTS))
+        return audio, version(audio), version(audio.with_suffix(LATENTS))
 
     def _listen(self, audio: Path, check: Check) -> tuple[MegaPrompt, DurationPrompt]:
         recording, path = prepare_recording(read_recording(audio), self._window), audio.with_suffix(LATENTS)

@@ -20,7 +20,7 @@ from paretone.errors import SettingError, TextError
 from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.passages import Passages
-from paretone.models.families.voices import changed, kept_codes, transcript_notes, transcript_of
+from paretone.models.families.voices import kept_codes, transcript_notes, transcript_of
 from paretone.models.files.checkpoints import Shards
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
@@ -36,6 +36,7 @@ from paretone.models.omnivoice.text import (
     weight,
 )
 from paretone.observer import Check, Status
+from paretone.reading import version
 from paretone.setting.knobs import Values
 
 SILENT = -50.0
@@ -219,7 +220,7 @@ class VoiceReader:
     ) -> OmniVoicePrompt:
         """Prepare a voice, with pauses cut if ``prepare``; ``check`` may raise to cancel. Raises :class:`TextError`,
         :class:`AudioError`, and :class:`CheckpointError` if the encoder is unusable."""
-        key = voice, prepare, changed(voice.audio)
+        key = voice, prepare, version(voice.audio)
         return self._prompts.of(key, lambda: self._read(voice, prepare, check, status))
 
     def _read(self, voice: Voice, prepare: bool, check: Check, status: Status) -> OmniVoicePrompt:

@@ -15,7 +15,6 @@ from paretone.last_used import LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import (
     USUAL_RATE,
-    changed,
     kept_codes,
     spoken_bytes,
     spoken_rate,
@@ -30,6 +29,7 @@ from paretone.models.qwen3_tts.speaker_encoder import SAMPLE_RATE
 from paretone.models.qwen3_tts.speech_tokenizer import CodecDecoder, SpeechStream
 from paretone.observer import Check, Status
 from paretone.paths import data_folder
+from paretone.reading import version
 from paretone.setting.knobs import Values
 from paretone.wording import beyond
 
@@ -68,7 +68,7 @@ class VoiceReader:
         :class:`SettingError`, and :class:`paretone.errors.CheckpointError`."""
         if self._kind == BASE:
             continued = bool(options["continue"])
-            key = (voice, changed(voice.audio), continued)
+            key = (voice, version(voice.audio), continued)
             found = self._heard.of(key, lambda: self._read(voice, continued, check, status))
         elif voice.audio:
             raise SettingError(f"{TITLE} of this kind takes no recordings; choose one of its named voices.")

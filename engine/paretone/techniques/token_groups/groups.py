@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from paretone.errors import ProfileError
-from paretone.fields import exact, is_of
+from paretone.fields import exact
 from paretone.models.base import Voice
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
@@ -33,7 +33,7 @@ _FIELDS = {
     "cosine": float | int,
     "smallest": int,
     "largest": int,
-    "groups": list,
+    "groups": list[list[int]],
 }
 _PLAIN = tuple(name for name in _FIELDS if name not in ("schema", "groups"))
 """Fields that a file holds as they are."""
@@ -123,12 +123,8 @@ class Groups:
         found = exact(data, where, _FIELDS, ProfileError)
         if found["schema"] != SCHEMA:
             raise ProfileError(f"{where} has schema {found['schema']}; this version reads schema {SCHEMA}.")
-        groups = found["groups"]
-        for number, group in enumerate(groups):
-            if not isinstance(group, list) or not all(is_of(one, int) for one in group):
-                raise ProfileError(f"{where}.groups[{number}] must be a list of ids, not {shown(group)}.")
         plain = {name: found[name] for name in _PLAIN} | {"cosine": float(found["cosine"])}
-        return cls(**plain, members=tuple(map(tuple, groups)))
+        return cls(**plain, members=tuple(map(tuple, found["groups"])))
 
 
 DECIDED = ("cosine", "smallest", "largest", "space")

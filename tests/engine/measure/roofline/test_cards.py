@@ -37,13 +37,13 @@ def test_own_cards_are_added_and_replace(own: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (OWN.replace("1e12", '"fast"'), r"card\[0\].bytes must be of type"),
+        (OWN.replace("1e12", '"fast"'), r"card\[0\].bytes must be a number"),
         (OWN.replace("1e12", "-1.0"), "not a positive number"),
         (OWN.replace("float32", "int8"), "the ceiling of float32 is missing"),
         (OWN.replace("source", "sauce"), "unknown field 'sauce'"),
         (OWN.replace("1e13", '"x"'), "not a positive number"),
         ("[[card", r"cards.toml cannot be used"),
-        ("card = 1", "must be of type list"),
+        ("card = 1", "must be a list"),
     ],
 )
 def test_a_faulty_file_is_a_sentence(own: Path, content: str, words: str) -> None:

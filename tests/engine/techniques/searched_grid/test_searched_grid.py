@@ -101,7 +101,7 @@ def test_a_profile_keeps_it_and_damage_is_named_by_its_field() -> None:
     speech = model()
     for change, said in (
         ({"times": [0.0, 0.5, 1.0]}, "has 2 steps, but says that it belongs to 3"),
-        ({"times": [0.0, "0.5", 0.7, 1.0]}, "must be a list of numbers"),
+        ({"times": [0.0, "0.5", 0.7, 1.0]}, "must be a number"),
         ({"belonging": {}}, "grid.belonging lacks the field 'model'"),
     ):
         with pytest.raises(ProfileError, match=said):

@@ -127,7 +127,7 @@ def test_artefact_as_json(model: LmMiniSpeech) -> None:
     assert replace(groups, members=groups.members[1:]).fingerprint != groups.fingerprint
     for field, value, said in (
         ("schema", 2, "this version reads schema 1"),
-        ("groups", [[1, "2"]], r"groups\[0\] must be a list of ids"),
+        ("groups", [[1, "2"]], r"groups\[0\]\[1\] must be a whole number"),
         ("groups", [[1, CODES]], f"below {CODES}"),
     ):
         with pytest.raises(ProfileError, match=said):
