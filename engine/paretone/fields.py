@@ -189,16 +189,15 @@ class Fields:
 
 
 def typed(public: Kind) -> Kind:
-    """Decorator of a public function, or of a class for its constructor and public methods: arguments of other types
-    than their annotations raise :class:`SettingError`."""
+    """Decorator of a public function, or of a class for its public methods: arguments of other types than their
+    annotations raise :class:`SettingError`."""
     made: Any = public
     if isinstance(made, type):
         for name, one in list(vars(made).items()):
-            if name == "__init__" or not name.startswith("_"):
-                if isinstance(one, FunctionType):
-                    setattr(made, name, typed(one))
-                elif isinstance(one, classmethod):
-                    setattr(made, name, classmethod(typed(one.__func__)))
+            if isinstance(one, FunctionType) and not name.startswith("_"):
+                setattr(made, name, typed(one))
+            elif isinstance(one, classmethod):
+                setattr(made, name, classmethod(typed(one.__func__)))
         return public
     parameters = inspect.signature(made).parameters.values()
     places = [one.name for one in parameters if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
@@ -299,7 +298,7 @@ def _in_words(kind: Any) -> str:
 
 def _fits(value: object, kind: Any) -> bool:
     """Numbers of numpy are numbers; a text is no list of letters, and a dictionary no list of names."""
-    if kind is object or not isinstance(kind, type):
+    if kind in (Any, object) or not isinstance(kind, type):
         return True
     if getattr(kind, "_is_protocol", False):
         return has_names_of(kind, value)

@@ -55,7 +55,7 @@ def integrate(
 ) -> Tensor:
     """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time. ``on_step`` is
     called with the step's number and the new state after every step, and may raise to stop. Only the newest state is
-    kept. ``follow`` replaces the Euler solver's step, for example by :func:`paretone.sampling.flow.overshoot_steps`."""
+    kept. ``follow`` replaces the Euler solver's step, for example by :func:`overshoot_steps`."""
     state = noise
     grid = torch.from_numpy(times).to(noise.device)
     follow = follow or euler_steps(times)
@@ -178,6 +178,8 @@ class Evaluator(Protocol):
 
 
 class Whole:
+    """Computes every module of every evaluation."""
+
     def __init__(self, backbone: Evaluated) -> None:
         self._backbone = backbone
 
@@ -189,6 +191,8 @@ class Whole:
 
 
 class Planned:
+    """Follows a skip plan."""
+
     def __init__(self, backbone: Evaluated, plan: SkipPlan, layers: int) -> None:
         self._backbone, self._plan = backbone, plan
         self._memory = [LayerMemory() for _ in range(layers)]

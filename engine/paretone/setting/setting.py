@@ -33,7 +33,6 @@ def checked_seed(value: object, name: str = "seed") -> int:
     return value
 
 
-@typed
 @dataclass(frozen=True)
 class UsedTechnique:
     """A technique in a setting, with its knob values. ``artefact``: fingerprint of the technique's prepared artefact

@@ -133,7 +133,7 @@ def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
             "table.branch_skip is 'both', but setting.techniques says 'attention'",
         ),
         (lambda data: data["evidence"].update(mood="good"), "evidence has an unknown field 'mood'"),
-        (lambda data: data["evidence"]["metrics"].update(wer=True), "evidence.metrics.wer must be a number"),
+        (lambda data: data["evidence"]["metrics"].update(wer=True), "evidence.metrics['wer'] must be a number"),
         (lambda data: data["evidence"].pop("machine"), "evidence lacks the field 'machine'"),
         (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
     ],

@@ -332,19 +332,19 @@ class PlannedFlow(ABC):
             return state
 
         return FlowInternals(
-            script.backbone,
-            script.plan,
-            tuple(self._phases(script, passage, run)),
-            evaluations,
-            sampler,
-            times,
-            passage.frames,
-            len(script.passages),
-            seconds,
-            lambda: self.begin(script.backbone, passage, script.prompt, times, options),
-            self.guided,
-            integrate,
-            decode,
+            backbone=script.backbone,
+            plan=script.plan,
+            phases=tuple(self._phases(script, passage, run)),
+            evaluations=evaluations,
+            sampler=sampler,
+            times=times,
+            frames=passage.frames,
+            passages=len(script.passages),
+            audio_seconds=seconds,
+            begin=lambda: self.begin(script.backbone, passage, script.prompt, times, options),
+            guided=self.guided,
+            integrate=integrate,
+            decode=decode,
         )
 
 
@@ -452,15 +452,15 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
         heard = time.perf_counter()
         yield Uttered(decoded.samples)
         return _Spoken(
-            tuple(step_seconds),
-            decoded.mel,
-            len(decoded.samples),
-            sampled - began,
-            heard - sampled,
-            sum(evaluations.operations),
-            self.reference_operations(script.plan, passage),
-            evaluations.saved,
-            tuple(evaluations.shares),
+            step_seconds=tuple(step_seconds),
+            mel=decoded.mel,
+            samples=len(decoded.samples),
+            backbone_seconds=sampled - began,
+            decoder_seconds=heard - sampled,
+            operations=sum(evaluations.operations),
+            reference_operations=self.reference_operations(script.plan, passage),
+            saved=evaluations.saved,
+            shares=tuple(evaluations.shares),
         )
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:

@@ -225,7 +225,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         # Without blocks, each passage arrives in one piece.
         return PassageJoiner(CrossFader(0))
 
-    def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
+    def _limiting(self, script: MaskedScript, pace: Pace) -> Pace:
         blocks = script.plan.blocks
         if blocks is None or blocks.adaptive or not blocks.step_seconds:
             return pace

@@ -150,7 +150,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     @abstractmethod
     def _joiner(self, script: Any) -> Joiner: ...
 
-    def _planned(self, script: AnyScript, pace: Pace) -> Pace:
+    def _limiting(self, script: AnyScript, pace: Pace) -> Pace:
         """The pace that limits steps, by default the measured ``pace``."""
         return pace
 
@@ -210,14 +210,14 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         for note in script.prompt.notes:
             observer.caution(note)
         pace = Pace(started.clock, self.clock)
-        planned = self._planned(script, pace)
+        limiting = self._limiting(script, pace)
         require_sound = partial(self._require_sound, script.plan)
-        delivery = Delivery(self._joiner(script), self.info.sample_rate, {pace, planned}, require_sound)
+        delivery = Delivery(self._joiner(script), self.info.sample_rate, {pace, limiting}, require_sound)
         spoken: list[AnySpoken] = []
         ended = started
         try:
             for number in range(len(script.passages)):
-                speaking = self._speak_passage(script, number, spoken, planned, observer)
+                speaking = self._speak_passage(script, number, spoken, limiting, observer)
                 spoken.append((yield from delivery.passage(self._blamed(speaking))))
                 ended = self._now()
             yield from delivery.finish()
@@ -276,10 +276,10 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             cores=ended.processor.cores,
         )
         trace = Trace(
-            tuple(one.step_seconds for one in spoken),
-            tuple(passage.text for passage in script.passages[: len(spoken)]),
-            tuple(one.samples / rate for one in spoken),
-            whole_mel(one.mel for one in spoken),
+            step_seconds=tuple(one.step_seconds for one in spoken),
+            chunk_texts=tuple(passage.text for passage in script.passages[: len(spoken)]),
+            chunk_seconds=tuple(one.samples / rate for one in spoken),
+            mel=whole_mel(one.mel for one in spoken),
             phones=tuple(
                 (name, round(start + first, 4), round(start + last, 4))
                 for passage, start in zip(script.passages, starts, strict=False)
