@@ -74,7 +74,7 @@ class Results(QObject):
         """The library's takes by setting and content; ``None`` until needed."""
         self._scores: Scores | None = None
         self._made: dict[str, MadePoint] = {}
-        """Both used by the worker thread only."""
+        """Used by the worker thread only, as :attr:`_scores` is."""
         self.takes.changed.connect(self._takes_changed)
 
     def shut_down(self) -> None:

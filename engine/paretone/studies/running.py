@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 # --- The queue --------------------------------------------------------------------------------------------------------
-# Order of a study's tasks: remaining ones, ready ones, time left.
+# The order of a study's tasks: which remain, which are ready, and how long the rest takes.
 #
 # A block is one utterance with one seed in one round, under every setting: its takes run in sequence on one worker, the
 # baseline first and the others in an order that changes from block to block, so that slowdowns of the machine affect
@@ -122,10 +122,9 @@ class Queue:
         for turn in range(study.rounds):
             for seed in study.seeds:
                 for spoken in study.utterances:
-                    # First-round takes are measured against the baseline's, which must exist.
                     # Takes that are spoken at once are best alike, and are not timed.
-                    turned = running_order(others, number) if others else ()
-                    order = others if study.batch > 1 else turned
+                    order = running_order(others, number) if others and study.batch == 1 else others
+                    # First-round takes are measured against the baseline's, which must exist.
                     keys = (*baselines, *order) if turn == 0 else running_order((*baselines, *others), number)
                     cells = [Cell(key, spoken.key, seed, turn) for key in keys]
                     left = deque(cell for cell in cells if cell not in self._done)
