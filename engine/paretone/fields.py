@@ -17,7 +17,7 @@ from itertools import chain, cycle, repeat
 from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from paretone.by_name import meant
 from paretone.errors import PlainError, SettingError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Kind = TypeVar("Kind")
+Count = Annotated[int, "from 1"]
 
 
 @overload
@@ -205,7 +206,7 @@ def typed(public: Kind) -> Kind:
     @cache
     def kinds() -> dict[str, Any]:
         of_arguments = {name: one for name, one in made.__annotations__.items() if name != "return"}
-        return get_type_hints(SimpleNamespace(__annotations__=of_arguments), made.__globals__)
+        return get_type_hints(SimpleNamespace(__annotations__=of_arguments), made.__globals__, include_extras=True)
 
     @wraps(made)
     def call(*given: Any, **named: Any) -> Any:
@@ -225,12 +226,14 @@ def require_kind(name: str, value: object, kind: Any) -> None:
         raise SettingError(f"{reason}.")
 
 
-def misfit(name: str, value: object, kind: Any) -> str:
+def misfit(name: str, value: Any, kind: Any) -> str:
     """Why ``value``, called ``name``, is not of the annotation ``kind``, as a sentence without full stop, or ``""``.
     A list, tuple or dictionary is checked with its entries."""
     if type(value) is kind:
         return ""
-    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if kind == Count:
+        return misfit(name, value, int) or (f"{name} must be at least 1, not {shown(value)}" if value < 1 else "")
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     found = next((one for one in kinds if _fits(value, get_origin(one) or one)), None)
     if found is None and isinstance(value, str) and tuple[str, ...] in kinds:
         return f"{name} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
@@ -283,9 +286,7 @@ _NAMES: dict[Any, str] = {
     NoneType: "None",
     Path: "a path",
     Mapping: "a dictionary",
-    Sequence: "a list",
-    Iterable: "a list",
-    list: "a list",
+    **dict.fromkeys((Sequence, Iterable, list), "a list"),
     tuple: "a tuple",
     dict: "a table",
     Callable: "a function",

@@ -32,7 +32,7 @@ from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError, placed
 from paretone.extras import needing
-from paretone.fields import require_kind, require_usual_numbers, typed
+from paretone.fields import Count, require_kind, require_usual_numbers, typed
 from paretone.front_end.speakable import require_words
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
@@ -111,7 +111,7 @@ def run_study(
 
 @typed
 def verify_study(
-    folder: str | Path, *, takes: int = commands.VerifyStudy.takes, progress: bool = False
+    folder: str | Path, *, takes: Count = commands.VerifyStudy.takes, progress: bool = False
 ) -> tuple[Check, ...]:
     """Check the results of a study in ``folder`` against its file, the weights and the code, and make and judge
     ``takes`` of its takes again.
@@ -387,7 +387,7 @@ class Model:
         seed: int = 0,
         as_published: bool | str = False,
         card: str = "",
-        rounds: int = commands.MeasureRoofline.rounds,
+        rounds: Count = commands.MeasureRoofline.rounds,
     ) -> RooflineReport:
         """Time of each component against the least time that this machine needs for it; with a ``card``, such as
         ``"h100"``, the least times there, on paper.
@@ -576,16 +576,14 @@ class Speech:
         command = commands.JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
 
-    def first_codebooks(self, count: int) -> np.ndarray:
+    def first_codebooks(self, count: Count) -> np.ndarray:
         """(n,) float32 mono: what the first ``count`` codebooks of a masked model alone sound like."""
         if self.take.trace.demasking is None:
             raise SettingError(f"{self.model.info.title} has no codebooks; load a masked model.")
         return first_codebooks(self.take, count, self.voice, self.model._desk)
 
-    def time_again(self, times: int = commands.REPEATS) -> Speech:
+    def time_again(self, times: Count = commands.REPEATS) -> Speech:
         """The same speech timed again: its times are medians of all :attr:`repeats`."""
-        if times < 1:
-            raise SettingError(f"times must be a whole number from 1 on, not {shown(times)}.")
         again = commands.TimeAgain(
             JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
         )

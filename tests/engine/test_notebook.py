@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "option": (lambda model: model.speak(TEXT, options={"stps": 4}), "did you mean 'steps'"),
     "technique": (lambda model: model.speak(TEXT, techniques={"ditreduco": {}}), "did you mean 'ditreducio'"),
     "knob": (lambda model: model.speak(TEXT, techniques={"ditreducio": {"delta": 1}}), "no knob named 'delta'"),
-    "seed": (lambda model: model.speak(TEXT, seed=-1), "seed must be a whole number"),
+    "part's length": (lambda model: paretone.parts(TEXT, longest=0), "longest must be at least 1, not 0"),
     "profile and options": (lambda model: model.speak(TEXT, profile="p.json", options=FEW), "either these or it"),
     "calibrated": (lambda model: model.calibrate("steps", TEXT), "is not calibrated"),
     "sweep's knob": (lambda model: model.sweep([TEXT], techniques={"steps": {"step": [4]}}), "^grid.*no knob named"),

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from paretone.errors import TextError
-from paretone.fields import typed
+from paretone.fields import Count, typed
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
@@ -115,7 +115,7 @@ def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list
 
 
 @typed
-def parts(text: str, longest: int = PART_CHARACTERS) -> tuple[str, ...]:
+def parts(text: str, longest: Count = PART_CHARACTERS) -> tuple[str, ...]:
     """A long text in parts of whole sentences, at paragraphs where possible, of at most ``longest`` characters."""
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n\s*", text):
