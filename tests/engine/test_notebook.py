@@ -209,9 +209,7 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "codebooks": (lambda model: model.speak(TEXT, options=FEW).first_codebooks(1), "F5 mini has no codebooks"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
     "sweep's folder": (lambda model: model.sweep([TEXT], folder=__file__), "is a file; give the name of a folder"),
-    "study, no name": (lambda model: paretone.run_study(""), "is a folder"),
     "a text alone": (lambda model: model.sweep(TEXT), "Rice. is no text file .*give a list, a file, or one of harvard"),
-    "job's list": (trained(steps=1, stages=1), "stages must be a tuple, not 1"),
     "job's required field": (lambda model: model.prepare("guidance_free", work="none"), "train also needs weight"),
     "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),
 }

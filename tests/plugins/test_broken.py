@@ -62,7 +62,6 @@ DECLARATIONS = {
         "knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),)",
         "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
     ),
-    "resolve": ("resolve=None", "resolve must be a function, not None"),
     "arguments": ("resolve=lambda knobs: knobs", "resolve must take 3 arguments"),
     "describe": ("describe=lambda knobs: knobs['x']", "describe failed (KeyError: 'x', plugin_describe.py line"),
     "lack": ("lacking=lambda family: 3", "lacking gave 3 in place of a text or None"),

@@ -116,6 +116,7 @@ def test_a_failure_stops_no_other_work_that_waits(qtbot: QtBot) -> None:
     window, panel, done = QWidget(), ShownPanel(), list[str]()
     qtbot.addWidget(window)
     panel.setParent(window)
+    window.resize(100, 100)
     panel.move(9999, 0)  # As behind another tab.
     window.show()
     panel.when_seen(lambda: done.index("failure"))
