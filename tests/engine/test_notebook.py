@@ -189,7 +189,6 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "sweep's knob": (lambda model: model.sweep([TEXT], techniques={"steps": {"step": [4]}}), "^grid.*no knob named"),
     "sweep's values": (lambda model: model.sweep([TEXT], options={"steps": [object()]}), "numbers, texts and lists"),
     "no option": (lambda model: model.setting({"steps": None}), "Steps must be a number, not None"),
-    "no knobs": (lambda model: model.setting(FEW, {"steps": None}), r"techniques\['steps'\] must be a dictionary"),
     "file's name": (lambda model: model.speak(TEXT, profile="a\0"), r"profile cannot be 'a\\x00'"),
     "time": (lambda model: paretone.spread(model.speak(TEXT, options=FEW).take, "second"), "did you mean 'seconds'"),
     "job's setting": (
@@ -204,7 +203,6 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
         "no importance 'size'; known: word_error",
     ),
     "training's times": (trained(steps=1, times="early"), "no flow times 'early'; known: swayed, uniform"),
-    "view": (lambda model: model.view("attention-map"), "did you mean 'attention-maps'"),
     "card": (lambda model: model.roofline(TEXT, card="h10"), "h100"),
     "codebooks": (lambda model: model.speak(TEXT, options=FEW).first_codebooks(1), "F5 mini has no codebooks"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
