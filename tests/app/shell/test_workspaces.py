@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QSettings, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QVBoxLayout
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -110,21 +110,6 @@ def test_work_waits_until_its_workspace_or_tab_is_seen(shell: Shell, qtbot: QtBo
         shell.workspaces.go_to("table")
         table.look()
     assert [one[0] for one in failed] == [ValueError] and done[7:] == ["later"], "what fails drops nothing else"
-
-
-def test_a_failure_stops_no_other_work_that_waits(qtbot: QtBot) -> None:
-    window, panel, done = QWidget(), ShownPanel(), list[str]()
-    qtbot.addWidget(window)
-    panel.setParent(window)
-    window.resize(100, 100)
-    panel.move(9999, 0)  # As behind another tab.
-    window.show()
-    panel.when_seen(lambda: done.index("failure"))
-    panel.when_seen(partial(done.append, "on"))
-    panel.move(0, 0)
-    with pytest.raises(ValueError, match="failure"):
-        panel.look()
-    assert done == ["on"]
 
 
 def test_going_to_a_panel_shows_its_workspace_and_the_focus_comes_back_where_it_was(shell: Shell, qtbot: QtBot) -> None:

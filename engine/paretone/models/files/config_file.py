@@ -15,14 +15,22 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from paretone.errors import CheckpointError
 from paretone.fields import is_of
-from paretone.reading import parsed_json, read_json, read_yaml, require_regular, shortened, shown
+from paretone.reading import (
+    is_regular,
+    parsed_json,
+    read_json,
+    read_yaml,
+    require_regular,
+    shortened,
+    shown,
+    until_changed,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -52,17 +60,12 @@ def without_wrappers(name: str) -> str:
     return ".".join(part for part in name.split(".") if part not in ("_orig_mod", "module"))
 
 
+@until_changed(64)
 def weight_names(path: Path) -> frozenset[str]:
     """Names of the weights in a file, without wrappers, to recognise a model by; of a pickle its other texts as well.
     Empty if it cannot be read (loading reports that)."""
-    with contextlib.suppress(OSError):
-        status = require_regular(path)
-        return _weight_names(path, status.st_size, status.st_mtime_ns)
-    return frozenset()
-
-
-@lru_cache(64)
-def _weight_names(path: Path, *version: int) -> frozenset[str]:
+    if not is_regular(path):
+        return frozenset()
     found: Iterable[object] = ()
     if path.suffix != SAFETENSORS:
         found = (one for _, one in islice(pickled(path), 500_000))  # Operations; releases have 40,000.
