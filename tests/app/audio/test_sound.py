@@ -61,7 +61,7 @@ def test_a_stream_of_which_a_piece_would_clip_is_turned_down_as_a_whole() -> Non
     assert peaks == pytest.approx([0.5 / 1.64, 1.0, 0.5 / 1.64], abs=0.02), "one factor"
     deck.begin_stream(RATE)
     assert deck.gain == player.mixer.programme.gains[0] == 1.0
-    deck.shut_down(True)
+    deck.shut_down()
 
 
 def test_pieces_make_the_same_outline_as_the_whole() -> None:
