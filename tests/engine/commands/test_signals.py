@@ -60,7 +60,7 @@ MANY = [
     Case("samples --out WORK/samples --work WORK/work", moments=(6.0,)),
     Case("judge voice.wav", moments=(2.0,)),
     Case("export-model draft --out WORK/draft", moments=(2.0,)),
-    Case("doctor", moments=(1.0,)),
+    Case("doctor", moments=(0.3,)),
     Case("speak --model f5-mini --text-file text.txt --out WORK/o.wav", moments=(2.0, 6.0), says="Cancelled"),
     Case("speak --model lm-mini --text-file text.txt --out WORK/o.wav", moments=(8.0,), says="Cancelled"),
     Case("speak --technique compilation --text Rice. --out WORK/o.wav", moments=(10.0,)),
@@ -99,7 +99,7 @@ def test_a_signal_ends_it_soon(tmp_path: Path, case: Case, moment: float, number
     ended = _signalled(tmp_path / "0", case, moment, number)
     tries = 1
     while ended.by_itself:  # This machine is faster.
-        assert moment > 0.5, f"it ends too soon: {ended.said}"
+        assert moment > 0.1, f"it ends too soon: {ended.said}"
         moment /= 2
         ended = _signalled(tmp_path / str(tries), case, moment, number)
         tries += 1
