@@ -146,7 +146,7 @@ def test_two_that_contradict_are_refused() -> None:
     [
         ({"knobs": Values(weigth=0.5)}, "published setting 'one' has no knob named 'weigth'; did you mean 'weight'?"),
         ({"knobs": Values(weight=5)}, "Guidance weight must lie between 0.05 and 0.95, not at 5"),
-        ({"models": ("F5",)}, "'one' must have texts, models of the catalogue (f5-mini, "),
+        ({"models": ("F5",)}, "'one' must have models of the catalogue (f5-mini, "),
     ],
 )
 def test_a_faulty_declaration_is_refused(changes: dict[str, Any], said: str) -> None:

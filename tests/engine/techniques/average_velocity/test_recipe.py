@@ -129,7 +129,7 @@ def test_own_states_are_those_of_a_synthesis_and_others_lie_on_the_path(guidance
     grids = [sampling_grid(2 * number, "uniform", -1.0).tolist()[::2] for number in (2, 3, 4)]
     ways = {pair: grid[: at + 1] for grid in grids for at, pair in enumerate(itertools.pairwise(grid))}
     kinds = Counter()
-    for found in (recipe.draw() for _ in range(4)):
+    for found in (recipe.draw() for _ in range(8)):
         field = recipe.subject.field(recipe.average.module, found.problem)
         on_path = state_at(found.problem, found.intervals[:, 0])
         for item, interval in enumerate(found.intervals.tolist()):
