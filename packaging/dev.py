@@ -4,7 +4,7 @@
     python3 packaging/dev.py test [--thorough | arguments of pytest]
 
 ``run`` opens the application; if there is no display it makes the headless tour instead. ``test`` runs the style
-checks, the import contracts, the type checker and every test, in 15 minutes on two cores. With ``--thorough``, tests
+checks, the import contracts, the type checker and every test, in eight minutes on two cores. With ``--thorough``, tests
 repeat in full what must hold every time (fifty closed windows, for example), work on longer texts and trainings and
 compare with the official packages; with other arguments it runs only pytest, with these. What only ``--thorough`` runs
 is listed in ``resources/docs/tests.md``. Both first bring ``.venv`` and the system's libraries up to date, which takes
