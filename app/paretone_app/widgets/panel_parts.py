@@ -44,7 +44,7 @@ class ShownPanel(QWidget):
 
     @property
     def is_seen(self) -> bool:
-        """Whether the user sees it. To Qt a panel behind another tab is visible, too, but lies outside the window."""
+        """Whether the user sees it. Qt calls a panel behind another tab visible, but puts it outside the window."""
         place, room = self.rect(), self.window()
         place.moveTopLeft(self.mapTo(room, place.topLeft()))
         return self.isVisible() and room.rect().intersects(place)

@@ -282,8 +282,8 @@ def decoded(
     ]
     if not unclear:
         return found, []
-    # Slurred words fit other phones better than their own. A second alignment around them, in which other phones are
-    # less likely, shows whether words are said again.
+    # Slurred words fit other phones better than their own. The part around them is aligned a second time, with other
+    # phones less likely, to tell whether words are repeated.
     first = words[unclear[0] - AROUND] if unclear[0] > AROUND else 0
     last = words[unclear[-1] + AROUND] if unclear[-1] + AROUND < len(words) else len(found)
     inside = [int(found[place][0]) for place in words if first <= place < last]

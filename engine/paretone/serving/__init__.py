@@ -28,16 +28,21 @@ def may(request: web.Request, token: str) -> bool:
     return hmac.compare_digest(*(one.encode("utf-8", "surrogateescape") for one in (given, f"Bearer {token}")))
 
 
+def _is_not_malformed(logged: logging.LogRecord) -> bool:
+    """A malformed request is the client's fault, and its answer says so; it is not logged as an error of the server."""
+    from aiohttp import http_exceptions, web
+
+    malformed = http_exceptions.HttpProcessingError, web.RequestPayloadError
+    return not (logged.exc_info and isinstance(logged.exc_info[1], malformed))
+
+
 @asynccontextmanager
 async def listening(application: web.Application, host: str, port: int, grace: float) -> AsyncIterator[tuple[str, int]]:
     """Serve ``application``, and at the end wait ``grace`` seconds for running requests; its host, as in an address,
     and port. ``port`` 0: a free one. Raises :class:`SettingError` if nothing can listen there."""
-    from aiohttp import http_exceptions, web
+    from aiohttp import web
 
-    # What is no request at all is told in its answer; logs are for what goes wrong here.
-    malformed = http_exceptions.HttpProcessingError, web.RequestPayloadError
-    log = logging.getLogger("aiohttp.server")
-    log.addFilter(lambda one: not (one.exc_info and isinstance(one.exc_info[1], malformed)))
+    logging.getLogger("aiohttp.server").addFilter(_is_not_malformed)
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
     await runner.setup()
     try:
