@@ -32,7 +32,7 @@ from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Workspaces, add_bar, bars_of, recolour
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
-from paretone_app.widgets.screen_readers import announce, tell_roles
+from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:
     from paretone.session.engine_thread import EngineThread
@@ -61,7 +61,6 @@ class MainWindow(QMainWindow):
         features: Sequence[Feature] = FEATURES,
     ) -> None:
         super().__init__()
-        tell_roles()
         self.theme = theme
         self.settings = settings
         self._make_engine = self.make_own_engine = make_engine

@@ -1,7 +1,5 @@
 """Additions to Qt's accessibility: announcements, and roles of painted widgets."""
 
-from functools import cache
-
 from PySide6 import QtGui
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface
@@ -19,12 +17,12 @@ def announce(widget: QWidget, sentence: str) -> None:
         QAccessible.updateAccessibility(_EVENT(widget, sentence))
 
 
-@cache
-def tell_roles() -> None:
-    """Report the ``screen_role`` of widgets to screen readers; otherwise such widgets are “filler”."""
-    QAccessible.installFactory(_with_role)
-
-
 def _with_role(_class_name: str, thing: QObject) -> QAccessibleInterface | None:
+    """The ``screen_role`` of a widget for screen readers; otherwise such widgets are “filler”."""
     role = getattr(thing, "screen_role", None)
     return QAccessibleWidget(thing, role) if role is not None and isinstance(thing, QWidget) else None
+
+
+# When this is imported, so that no widget has an interface yet: at exit Qt ends first what it made last, and its cache of
+# interfaces has to be ended before PySide, which frees those that came of this function.
+QAccessible.installFactory(_with_role)

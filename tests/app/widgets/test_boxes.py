@@ -30,7 +30,7 @@ from paretone_app.shell.theme import style_sheet
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.screen_readers import CHART, tell_roles
+from paretone_app.widgets.screen_readers import CHART
 from tests.app.conftest import in_front, on_screen, typed
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
@@ -304,6 +304,5 @@ def test_a_painted_widget_has_its_role(qtbot: QtBot) -> None:
     class Bars(QWidget):
         screen_role = CHART
 
-    tell_roles()
     bars = Bars()
     assert QAccessible.queryAccessibleInterface(bars).role() == CHART
