@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -179,7 +179,7 @@ async def _run(application: QApplication, options: argparse.Namespace, settings:
     catch_exceptions(window)
     tell_qt_messages(window)
     settle(window)
-    terminated = close_on_sigterm(window)
+    ended_by = close_on_signals(window)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))
     closed = loop.create_future()
@@ -215,7 +215,7 @@ async def _run(application: QApplication, options: argparse.Namespace, settings:
             code = 1
         window.close()
     await closed
-    return TERMINATED if terminated() else code
+    return 128 + ended_by[0] if ended_by else code  # As in shells.
 
 
 def open_path(window: MainWindow, path: str) -> None:
@@ -276,21 +276,20 @@ def _data(given: str) -> Path:
     return Path(given) if given else chosen_folder()
 
 
-TERMINATED = 143
-"""Exit code after SIGTERM, as in shells."""
-
-
-def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
-    """Close the window at SIGTERM as its user does, saving everything; returns a function that says whether it came."""
+def close_on_signals(window: MainWindow) -> list[int]:
+    """Close the window at SIGTERM and Ctrl-C as its user does, saving everything; returns the signals that came, so
+    far none."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        return lambda: False
+        return came
 
-    earlier = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    # A shell lets what it starts in the background ignore Ctrl-C.
+    numbers = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) is not signal.SIG_IGN]
+    earlier = {one: signal.signal(one, lambda number, frame: came.append(number)) for one in numbers}
     # Python handles signals between its own instructions, and a waiting window executes none.
     reading, writing = socket.socketpair()
-    for one in (reading, writing):
-        one.setblocking(False)
+    for end in (reading, writing):
+        end.setblocking(False)
     waked = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
 
@@ -303,13 +302,14 @@ def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
     def let_go() -> None:
         notifier.setEnabled(False)
         signal.set_wakeup_fd(waked)
-        signal.signal(signal.SIGTERM, earlier)
+        for one, handler in earlier.items():
+            signal.signal(one, handler)
         reading.close()
         writing.close()
 
     notifier.activated.connect(wake)
     window.closed.connect(let_go)
-    return lambda: bool(came)
+    return came
 
 
 def catch_exceptions(window: MainWindow) -> None:
@@ -322,13 +322,7 @@ def catch_exceptions(window: MainWindow) -> None:
         if shiboken6.isValid(window):
             window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
 
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            window.close()
-        else:
-            tell(kind, error, trace)
-
-    sys.excepthook = hook
+    sys.excepthook = tell
     threading.excepthook = lambda one: tell(one.exc_type, one.exc_value, one.exc_traceback)
 
 

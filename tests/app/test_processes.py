@@ -129,7 +129,8 @@ def test_the_window_shares_one_heap_first_of_all(started: str, monkeypatch: pyte
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends processes otherwise")
-def test_sigterm_closes_the_window_and_keeps_what_it_keeps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("came", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_closes_the_window_and_keeps_what_it_keeps(came: signal.Signals, tmp_path: Path) -> None:
     settings = tmp_path / "window.ini"
     command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
     with subprocess.Popen(
@@ -145,9 +146,9 @@ def test_sigterm_closes_the_window_and_keeps_what_it_keeps(tmp_path: Path) -> No
         for line in process.stdout:
             said.append(line)
             if line.startswith("ModelLoaded"):
-                process.send_signal(signal.SIGTERM)
+                process.send_signal(came)
                 break
         said += process.stdout.readlines()
-        assert process.wait(300) == 143, "".join(said)
+        assert process.wait(300) == 128 + came, "".join(said)
     assert "Traceback" not in "".join(said)
     assert "geometry" in settings.read_text()

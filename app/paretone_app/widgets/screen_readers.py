@@ -23,6 +23,6 @@ def _with_role(_class_name: str, thing: QObject) -> QAccessibleInterface | None:
     return QAccessibleWidget(thing, role) if role is not None and isinstance(thing, QWidget) else None
 
 
-# When this is imported, so that no widget has an interface yet: at exit Qt ends first what it made last, and its cache of
-# interfaces has to be ended before PySide, which frees those that came of this function.
+# On import, before Qt makes its cache of interfaces: at exit, what was made last is ended first, and the cache has to
+# end before PySide frees the interfaces in it.
 QAccessible.installFactory(_with_role)

@@ -17,7 +17,7 @@ from paretone.commands import output
 from paretone.errors import Cancelled, SettingError
 from paretone.models.base import SpeechModel
 from paretone.observer import RemainingTime
-from paretone.reading import printable
+from paretone.reading import printable, shortened
 from paretone.session.commands import Command, LoadModel
 from paretone.session.events import Caution, EngineStatus, Event, Progress
 from paretone.wording import percent
@@ -80,7 +80,7 @@ class Terminal:
         self._share = 0.0
         self._estimated = False
         self.remark = ""
-        """Shown after the bar."""
+        """Shown after the estimate."""
 
     def progress(self, done: float, total: float, left: float | None = None) -> None:
         """Show ``done`` of ``total`` units of the job, and the seconds ``left``: its estimate, or by the pace."""
@@ -95,11 +95,11 @@ class Terminal:
                 self._estimated, self._share = self._estimated or first, share
                 self._write(f"  {percent(share)}{_left(left)}\n")
             return
-        filled = round(BAR_WIDTH * share)
+        # The end is cut off on a narrow screen: what matters least.
+        width = min(shutil.get_terminal_size().columns // 10, BAR_WIDTH)
+        bar = "█" * round(width * share)
         remark = f", {self.remark}" if self.remark else ""
-        self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}"
-        )
+        self._draw(f"{bar:░<{width}} {percent(share):>5}{_left(left)}{remark}  {self._activity}")
 
     def clear(self) -> None:
         """Remove the bar, so that further output starts on an empty line."""
@@ -122,7 +122,7 @@ class Terminal:
 
     def _draw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        self._control(f"{_ERASE}{printable(text)[:width]}")
+        self._control(f"{_ERASE}{shortened(printable(text), width)}")
         self._drawn = True
 
     def _write(self, text: str) -> None:

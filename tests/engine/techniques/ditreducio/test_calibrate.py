@@ -19,7 +19,7 @@ def model(request: pytest.FixtureRequest) -> F5Speech:
 
 
 def test_accepted_trials_are_counted(paretone: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys, "stderr", screen := Screen())
     found = paretone.data(*FEW, "--threshold", "0.01", "--table", tmp_path / "t.json", "--json")
     assert 0 < found["accepted"] < found["trials"]
