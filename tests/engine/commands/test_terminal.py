@@ -41,7 +41,7 @@ def test_a_pipe_gets_few_lines() -> None:
     ("columns", "shown"),
     [
         ("240", f"{'█' * 12}{'░' * 12}  50 %, about 12 min left, 12 of 45 skips accepted  What may the layers skip?"),
-        ("80", "████░░░░  50 %, about 12 min left, 12 of 45 skips accepted  What may the layers…"),
+        ("80", "████░░░░  50 %, about 12 min left, 12 of 45 skips accepted  What may the layer…"),
         ("60", "███░░░  50 %, about 12 min left, 12 of 45 skips accepted  …"),
     ],
 )
