@@ -33,11 +33,6 @@ def fixed(value: float, places: int) -> str:
     return displayed(f"{value:.{places}f}")
 
 
-def signed(value: float, places: int) -> str:
-    """With ``places`` decimals and an explicit sign."""
-    return displayed(f"{value:+.{places}f}")
-
-
 def significant(value: float, places: int = 9) -> str:
     """With three significant digits, and at most ``places`` decimals."""
     text = wording.significant(value)

@@ -44,7 +44,7 @@ def comma() -> Iterator[None]:
 
 def test_numbers_in_every_form() -> None:
     assert numbers.fixed(0.5, 2) == "0,50"
-    assert numbers.signed(0.25, 1) == "+0,2" and numbers.fixed(-24.0, 0) == "−24", "a true minus"
+    assert numbers.with_sign(0.25, "+") == "+0,2" and numbers.fixed(-24.0, 0) == "−24", "a true minus"
     assert numbers.significant(0.2567) == "0,257" and numbers.significant(12.0) == "12,0"
     assert numbers.significant(0.001234, 3) == "0,001"
     assert numbers.aligned("12,5 s", 3) == "12,5\u2007\u2007 s" and numbers.aligned("–", 3) == "–"

@@ -225,8 +225,8 @@ async def _roofline(window: MainWindow) -> AsyncIterator[QWidget]:
 
 
 @asynccontextmanager
-async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
-    """A real server of the bundled language model, measured with one client and with many."""
+async def _servers(window: MainWindow, clients: str = "1 2 4 8 16") -> AsyncIterator[QWidget]:
+    """A real server of the bundled language model, measured with so many ``clients``, and its replies judged."""
     command = [sys.executable, "-m", "paretone", "serve", "--speech-api", "--model", "lm-mini", "--port", "0"]
     server = subprocess.Popen([*command, "--batch", "8"], stderr=subprocess.PIPE, text=True)
     try:
@@ -235,7 +235,7 @@ async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
         window.workspaces.go_to("servers")
         panel = built(presenter.servers)
         panel.url.setText(f"http://{said.partition('http://')[2].partition('/v1')[0]}")
-        panel.clients.setText("1 2 4 8 16")
+        panel.clients.setText(clients)
         presenter.measure()
         await until(lambda: panel.state.text() == "Measured and judged.", window)
         async with _alone(window, "servers", 1240, 420) as shown:
@@ -249,7 +249,7 @@ async def _servers(window: MainWindow) -> AsyncIterator[QWidget]:
 async def _servers_front(window: MainWindow) -> AsyncIterator[QWidget]:
     """A measured server next to the settings of the example study: first audio against word errors."""
     if not any(one.kind == SERVER for one in window.results.points):
-        async with _servers(window):
+        async with _servers(window, "8"):  # One load is enough for a point, and five are five times as long to judge.
             pass
     panel = built(window.features.find(TradeoffPresenter).tradeoff)
     async with _points(window) as shown:
@@ -649,6 +649,7 @@ async def _filled(window: MainWindow) -> None:
     window.state.selection.set_text("Good morning. The birch canoe slid on the smooth planks.")
     await make_takes(window, 0, print)
     await _example(window)
+    window.workspaces.go_to("tradeoff")  # What nobody sees is not drawn.
     await _until(lambda: bool(built(window.features.find(TradeoffPresenter).tradeoff).scene.points), window)
     await finished(window, built(window.features.find(ViewsPresenter).views).compute_button.click)
 

@@ -151,7 +151,7 @@ def _along(area: QRectF, at: float, level: bool, size: QSizeF) -> Iterable[QRect
     width, height = size.width(), size.height()
     if level:
         lefts: Iterable[float] = np.arange(area.right() - width - 2, area.left(), -width / 2).tolist()
-        tops: Iterable[float] = (at - height, at)
+        tops: Iterable[float] = (at - height - 3, at + 3)
     else:
         lefts, tops = (at + 3, at - 3 - width), np.arange(area.top(), area.bottom() - height, height).tolist()
     for top in tops:

@@ -137,6 +137,7 @@ def style_sheet(colours: Colours) -> str:
     QLabel[look="heading"], QLabel[look="figure"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="plain"] {{ color: {colours.text}; }}
     QLabel[look="muted"], QLabel[look="reached"] {{ color: {colours.muted}; }}
+    QLabel[look="reached"] {{ padding: 4px 8px; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}
     QLabel[look="good"] {{ color: {colours.good}; }}
     QLabel[look="chip"] {{ color: {colours.muted}; padding: 2px 8px; }}

@@ -22,7 +22,7 @@ from paretone.figures.scatter import Scale
 from paretone.measure.pitch import HIGHEST, HOP_SECONDS, LOWEST
 from paretone_app.features.listen import analysis
 from paretone_app.features.listen.analysis import BANDS, RANGE_DECIBELS, Facts, Finder, Part, Tile, Wanted, painted
-from paretone_app.numbers import fixed, signed
+from paretone_app.numbers import fixed, with_sign
 from paretone_app.shell.colours import DARK, Colours
 from paretone_app.shell.theme import NEAR, SMALL, text_font
 from paretone_app.widgets.screen_readers import CHART
@@ -495,7 +495,7 @@ class Canvas(QWidget):
         for lane, _, _, heights in self.shown() if 0 <= seconds < self.whole.high else ():
             tile, sample = self.tile(lane, int(number), heights), round(seconds * lane.rate)
             if share is None and sample < len(lane.samples):
-                parts.append(f"{lane.letter} {signed(lane.samples[sample], 4)}")
+                parts.append(f"{lane.letter} {with_sign(lane.samples[sample], '+', 4)}")
             elif share is not None and tile is not None and seconds < lane.seconds:
                 columns, rows = tile.levels.shape
                 level = tile.levels[int(within / TILE * columns), min(rows - 1, int(share * rows))]

@@ -18,7 +18,7 @@ from paretone_app.audio.player import Mode
 from paretone_app.features.listen.analysis import Facts, Finder
 from paretone_app.features.listen.canvas import ZOOM, Canvas, Lane, difference_of
 from paretone_app.features.takes.table import DRAGGED
-from paretone_app.numbers import counted, fixed, localised, signed, significant
+from paretone_app.numbers import counted, fixed, localised, significant, with_sign
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
 from paretone_app.shell.theme import GAP, NEAR, SMALL, STRONG, TIGHT, pixmap, set_look, text_font
 from paretone_app.shell.workspaces import recolour
@@ -168,7 +168,7 @@ class Ruler(QWidget):
         with QtGui.QPainter(self) as painter:
             painter.setPen(self.palette().color(self.foregroundRole()))
             most = max(1, self._canvas.room // metrics.horizontalAdvance("00.000 s   "))
-            figures = self._canvas.time.ticks(most)
+            figures = self._canvas.time.ticks(most) if any(len(one.samples) for one in self._canvas.lanes) else ()
             for seconds, number in zip(figures, tick_texts(figures), strict=True):
                 x, text = round(self._canvas.place(seconds)), f"{localised(number)} s"
                 painter.drawLine(x, 0, x, 3)
@@ -234,7 +234,8 @@ class ListenPanel(QWidget):
         self._underruns = build.label(look="muted", name="Underruns")
         self.heads: list[LaneHead] = []
         self._reference = build.label(look="title", name="Reference")
-        self._other = build.combo("Lane that is subtracted", tip="Lane that is subtracted from the reference (D)")
+        tip, letters = "Lane that is subtracted from the reference (D)", [(one, -1) for one in LANES]
+        self._other = build.combo("Lane that is subtracted", letters, tip)  # As wide as it will be.
         self._other.activated.connect(lambda _: self._arrange("compare other lanes", other=self._other.currentData()))
         self._why_none = build.words("muted", name="Why there is no difference")
         self._why_none.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
@@ -365,16 +366,16 @@ class ListenPanel(QWidget):
         parts = [f"RTF {significant(take.measurements.real_time_factor)}", f"first audio {first_audio} s"]
         if lane.facts is not None and lane.facts.metrics.loudness is not None:
             peak = lane.facts.metrics.true_peak or 0.0
-            parts += [f"{fixed(lane.facts.metrics.loudness, 1)} LUFS", f"{signed(peak, 1)} dBTP"]
+            parts += [f"{fixed(lane.facts.metrics.loudness, 1)} LUFS", f"{with_sign(peak, '+')} dBTP"]
         faults = self.findings.get(take.id)
         if faults is not None or take.metrics.faults is not None:
             count = round(take.metrics.faults or 0) if faults is None else len(faults)
             parts.append(counted(count, "fault", "faults"))
         if lane is not reference and len(reference.samples):
-            parts.append(f"from {reference.letter}: {signed(take.seconds - reference.seconds, 2)} s")
+            parts.append(f"from {reference.letter}: {with_sign(take.seconds - reference.seconds, '+', 2)} s")
             if lane.facts is not None and reference.facts is not None:
                 ratio = np.log2(mean_pitch(lane.facts.pitch) / mean_pitch(reference.facts.pitch))
-                parts += [f"pitch {signed(12 * float(ratio), 1)} st"] if np.isfinite(ratio) else []
+                parts += [f"pitch {with_sign(12 * float(ratio), '+')} st"] if np.isfinite(ratio) else []
         facts = model_title(take.setting.model), *parts
         found = (f"{fixed(one.start, 2)} s: {one.sentence}" for one in faults or ())
         detail = "\n".join((f"“{take.text}”", *found))

@@ -117,8 +117,6 @@ class PartsBar(Painted):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
             area = QRectF(self.rect())
-            painter.setBrush(QColor(self.colours.raised))
-            painter.drawRoundedRect(area, 3, 3)
             inks, left = _inks(self.colours), area.left()
             for name, seconds in self.parts:
                 width = area.width() * seconds / self._scale if self._scale else 0.0
@@ -184,6 +182,7 @@ class MetersPanel(QScrollArea):
         self.plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
         # Ignore the plot's size hint: the figures below come first, and the plot gets the remaining height.
         self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        build.keeping_room(self.plot)
         self.plot.setMaximumHeight(self.fontMetrics().height() * 26)
         layout.addWidget(self.plot, 1)
 
@@ -287,6 +286,7 @@ class MetersPanel(QScrollArea):
         real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
         summary = f"RTF {significant(self._factors[-1])}" if self._factors else "Nothing measured yet"
         self.plot.show_series([curve], across, up, real_time, summary)
+        self.plot.setVisible(bool(self._factors))
 
     def forget(self, job: int, outcome: str) -> None:
         """Discard the estimates of synthesis ``job``, which ended without a take."""

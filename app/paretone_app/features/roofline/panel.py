@@ -173,9 +173,8 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont) -> Sheet:
 
 
 _INVITATION = (
-    "Press Measure A: the model speaks the sentence once, then each component runs alone. Their times are compared "
-    "with the least time that this machine needs for their operations and memory traffic. Measure B does the same "
-    "with the techniques in use."
+    "The time of each component, over the least that this machine needs for its operations and memory traffic: the "
+    "model speaks the sentence once, then each component runs alone."
 )
 
 

@@ -275,10 +275,7 @@ class TakeCells(CursorCanvas):
             super().keyPressEvent(event)
 
 
-_INVITATION = (
-    "No takes yet. Synthesise one (Ctrl+B), or open a study: takes that differ in two knobs become a grid, "
-    "in which pointing at a cell plays it."
-)
+_INVITATION = "No takes yet: those that differ in two knobs become a grid, whose cells play when you point at them."
 
 
 _MEAN = "Mean of all sentences"

@@ -33,10 +33,7 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import ShownPanel
 
-_INVITATION = (
-    "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
-    "or open a study's folder: each take and each setting becomes a point, speed against quality."
-)
+_INVITATION = "No points yet: each take, and each setting of a study, becomes one, speed against quality."
 
 
 class TradeoffPanel(ShownPanel):

@@ -217,7 +217,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_and_b_are_measured_and_written(window: MainWindow, posts: Posts, qtbot: QtBot, tmp_path: Path) -> None:
     presenter, panel = window.features["roofline"], window.panels["roofline"]
-    assert "Press Measure A" in panel.pages.invitation.text() and panel.measure_buttons["A"].isEnabled()
+    assert "component runs alone" in panel.pages.invitation.text() and panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is used and has no table yet"
     posts.hold_at(EngineStatus)
     with qtbot.waitSignal(window.jobs.ended) as ended:

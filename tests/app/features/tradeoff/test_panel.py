@@ -188,7 +188,7 @@ def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) ->
     made = on_screen(panel_of(), qtbot)
     assert made.options.x == "real_time_factor" and made.invitation.startswith("Reading")
     made.show_points(())
-    assert "run a study" in made.invitation
+    assert "of a study" in made.invitation
     made.show_points(many(3))
     assert made.options.x == made.options_line.x_choice.currentData() == "speed_up" and made.invitation == ""
 
