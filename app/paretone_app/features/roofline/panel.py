@@ -15,7 +15,7 @@ from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, on_paper, shares
 from paretone.models.voices import shown_name
 from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
-from paretone_app.numbers import aligned, decimals, fixed, general, grouped, percent
+from paretone_app.numbers import aligned, decimals, fixed, general, grouped, percent, significant
 from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
@@ -62,11 +62,11 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
     return (
         f"{one.title}{precision}",
         general(one.calls, 4),
-        general(one.work.operations / 1e6, 3) if counted else "–",
-        general(one.work.bytes / 1e6, 3) if counted else "–",
+        significant(one.work.operations / 1e6) if counted else "–",
+        significant(one.work.bytes / 1e6) if counted else "–",
         general(one.launches, 3),
-        general(one.floor(known) * 1e3, 3) if counted else "–",
-        "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
+        significant(one.floor(known) * 1e3) if counted else "–",
+        "–" if one.total_seconds is None else significant(one.total_seconds * 1e3),
         floor_words(one, known),
         phase.bound(one, known) or "–",
     )

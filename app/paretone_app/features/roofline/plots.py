@@ -269,7 +269,7 @@ class RooflinePlot(Chart):
         self._roof_words.labels, self._roof_words.covers = self._labels_of_roofs, self._touches
         self._names.labels = self._labels
         self._names.covers = lambda spot: any(spot.contains(self._place(one)) for one in self.points)
-        self._names.taken = lambda: [spot for _, spot in self._roof_words.placed]
+        self._names.taken = lambda: [*self._flat_roofs(), *(spot for _, spot in self._roof_words.placed)]
         frame.changed.connect(self._place_points)
 
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
@@ -359,6 +359,9 @@ class RooflinePlot(Chart):
             speed, top = known.bytes_of(precision), known.operations_of(precision)
             start = max(self.frame.across.low, self.frame.up.low / speed)
             yield precision, [(start, start * speed), (known.ridge(precision), top), (self.frame.across.high, top)]
+
+    def _flat_roofs(self) -> list[QRectF]:
+        return [QRectF(self.frame.place(*ridge), self.frame.place(*end)) for _, (_, ridge, end) in self._edges()]
 
     def _colour(self, side: str) -> str:
         return self.colours.baseline if side == "A" else self.colours.accelerated

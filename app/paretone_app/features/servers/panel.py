@@ -108,8 +108,8 @@ class ServersPanel(QWidget):
         self._of_row: list[ServerRecord] = []
         """Record of each row of the table."""
         em = self.fontMetrics().height()
-        parts = [(self.table, 3), (self.canvas, 2)]
-        self.pages = Invited(build.splitter(Qt.Orientation.Horizontal, parts, [40 * em, 30 * em], em))
+        parts = [(self.table, 2), (self.canvas, 3)]
+        self.pages = Invited(build.splitter(Qt.Orientation.Vertical, parts, [12 * em, 18 * em], em))
         self.pages.offer(measure, double=own)
         parts = [(left, 0), (self.pages, 1)]
         HBoxLayout(self).addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [30 * em, 70 * em], em))

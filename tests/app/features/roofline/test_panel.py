@@ -158,7 +158,7 @@ def test_the_table_says_all(panel: RooflinePanel) -> None:
     assert texts[:6] == [head, "Attention", "Feed-forward", "Norms, residuals", "Sampling", "Rest"]
     assert texts[6:] == ["Decoder: 1 × ; 50 launches each", "Decoder"]
     row = [panel.table.item(2, column).text().strip() for column in range(9)]
-    assert row == ["Feed-forward", "8", "400", "2", "4", "32", "48", "1.50", "compute"]
+    assert row == ["Feed-forward", "8", "400", "2.00", "4", "32.0", "48.0", "1.50", "compute"]
     assert panel.table.item(2, 0).toolTip().endswith("Half is skipped.")
     panel.show_side("B")
     assert panel.table.item(1, 0).text().strip() == "Attention (bfloat16)"
