@@ -39,6 +39,11 @@ def significant(value: float, places: int = 9) -> str:
     return displayed(text if len(text.partition(".")[2]) <= places else f"{value:.{places}f}")
 
 
+def times(ratio: float) -> str:
+    """A ratio of speeds or the like: ``1.76×``."""
+    return f"{significant(ratio, 2)}×"
+
+
 def aligned(text: str, places: int) -> str:
     """``text``, with room after its number for ``places`` decimals: right-aligned, points are below each other."""
     number = _NUMBER.match(text) if places else None

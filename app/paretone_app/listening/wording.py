@@ -14,7 +14,7 @@ from paretone.listening.results import (
     StaircaseResult,
 )
 from paretone.listening.statistics import MeanInterval, Noticeable
-from paretone_app.numbers import counted, fixed, localised, percent, with_sign
+from paretone_app.numbers import counted, fixed, localised, percent, times, with_sign
 
 _HIGH = 80
 """MUSHRA is meant for ratings below this."""
@@ -210,7 +210,7 @@ def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
 
 def speed_up(value: float) -> str:
     """Speed-up factor from its log2."""
-    return f"{fixed(2**value, 2)}×"
+    return times(2**value)
 
 
 _one_digit, _two_digits = partial(with_sign, plus="+"), partial(with_sign, plus="+", digits=2)

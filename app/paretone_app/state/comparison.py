@@ -10,7 +10,7 @@ from paretone.setting.compatibility import are_others
 from paretone.setting.setting import Difference, Setting
 from paretone.setting.take import Take
 from paretone.wording import listed
-from paretone_app.numbers import fixed
+from paretone_app.numbers import times
 from paretone_app.state.differences import difference_words, differences, speed_of_b, within_sentence
 from paretone_app.state.editing import Edit
 from paretone_app.state.playing import LANES, SIDES
@@ -157,7 +157,7 @@ def _runs(one: Take, two: Take) -> str:
         runs += f"; {BUSY} during {' and '.join(busy)}"
         first, second = (take.measurements.cpu_time_factor for take in (one, two))
         if first and second:
-            runs += f": {fixed(first / second, 2)}× as fast in CPU time"
+            runs += f": {times(first / second)} as fast in CPU time"
     return runs
 
 

@@ -26,7 +26,7 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Difference, Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
 from paretone.techniques import find, wording
-from paretone_app.numbers import fixed, general, localised
+from paretone_app.numbers import fixed, general, localised, times
 
 
 def weights_title(one: TrainedWeights) -> str:
@@ -60,7 +60,7 @@ def speed_of_b(ratio: float) -> str:
     """``B is 1.85× as fast as A``, ``slower than A`` or ``about as fast as A``; ``ratio``: time of A over time of B."""
     if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
         return "B is about as fast as A"
-    return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
+    return f"B is {times(ratio)} as fast as A" if ratio >= 1 else f"B is {times(1 / ratio)} slower than A"
 
 
 def technique_text(setting: Setting) -> str:

@@ -28,14 +28,14 @@ def test_an_empty_view_says_what_will_be_there_and_what_fills_it(shared_window: 
 def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
     of_a, of_b = window.panels["listen"].empty
-    assert of_a.isVisible() and of_b.isVisible()
-    assert not of_b.buttons[0].isEnabled() and "calibrate" in of_b.buttons[0].toolTip().lower()
     takes = window.panels["takes"].pages
-    assert takes.is_empty
+    assert of_a.isVisible() and of_b.isVisible() and takes.is_empty
+    assert not of_b.buttons[0].isEnabled() and "calibrate" in of_b.buttons[0].toolTip().lower()
+    of_a.buttons[0].setFocus()
     of_a.buttons[0].click()
     qtbot.waitUntil(lambda: window.state.comparison.take_a is not None)
     qtbot.waitUntil(lambda: not of_a.isVisible() and of_b.isVisible())
-    assert not takes.is_empty
+    assert not takes.is_empty and window.panels["listen"].isAncestorOf(window.focusWidget())
 
 
 def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:

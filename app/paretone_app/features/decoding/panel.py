@@ -23,7 +23,7 @@ from paretone.measure.decoding import (
 from paretone.setting.take import DecodingTrace, Take, Trace
 from paretone.techniques import speculative
 from paretone_app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
-from paretone_app.numbers import counted, fixed, percent
+from paretone_app.numbers import counted, fixed, percent, times
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.curves import CurveChart, Series, series_colour
 from paretone_app.plotting.frame import Block, Blocks, Shape, pen
@@ -267,14 +267,14 @@ class DecodingPanel(TakePanel):
             values |= {
                 "length": fixed(found.draft_length, 2),
                 "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
-                "most": f"{fixed(found.predicted_speed_up, 2)}×" if found.cost_ratio else "–",
+                "most": times(found.predicted_speed_up) if found.cost_ratio else "–",
                 "measured": "– (no baseline)",
             }
         plain = self._plain()
         if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
-            values["measured"] = f"{fixed(ratio, 2)}×"
+            values["measured"] = times(ratio)
             if (cost := found.pass_cost_over(plain)) is not None:
-                values["pass"] = f"{fixed(cost, 2)}×"
+                values["pass"] = times(cost)
         for name, label in self.values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QGroupBox, QWidget
 
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from paretone_app.features.layers.layer_bars import LayerBars
-from paretone_app.numbers import fixed
+from paretone_app.numbers import times
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, TIGHT, set_look
 from paretone_app.shell.workspaces import recolour
@@ -192,7 +192,7 @@ class LayersPanel(QWidget):
         ratio = self._layers / count
         kept = f"Layer {listed} is kept" if count == 1 else f"Layers {listed} are kept"
         return (
-            f"{kept} ({how}), numbered as in the checkpoint, from 0. The transformer gets up to {fixed(ratio, 2)}× "
+            f"{kept} ({how}), numbered as in the checkpoint, from 0. The transformer gets up to {times(ratio)} "
             "faster per token."
         )
 

@@ -350,7 +350,10 @@ class ListenPanel(QWidget):
             head.show_state(self._playing.now.letter == head.letter, lane is reference and take is not None)
             self._show_head(head, take, lane, reference)
             if at < len(SIDES):
-                self.empty[at].setVisible(take is None and not len(lane.samples))
+                there = take is not None or len(lane.samples) > 0
+                if there and self.empty[at].isAncestorOf(self.window().focusWidget()):
+                    self.setFocus()  # Qt would give it to another panel.
+                self.empty[at].setHidden(there)
         self._add_difference(drawn)
         self._drawn_gains = deck.gains
         self.canvas.set_lanes(drawn, first, last)

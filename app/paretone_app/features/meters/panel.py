@@ -116,12 +116,11 @@ class PartsBar(Painted):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
-            area = QRectF(self.rect())
-            inks, left = _inks(self.colours), area.left()
+            inks, left = _inks(self.colours), 0.0
             for name, seconds in self.parts:
-                width = area.width() * seconds / self._scale if self._scale else 0.0
+                width = self.width() * seconds / self._scale if self._scale else 0.0
                 painter.setBrush(QColor(inks[name]))
-                painter.drawRect(QRectF(left, area.top(), width, area.height()))
+                painter.drawRect(QRectF(left, 0, width, self.height()))
                 left += width
 
 

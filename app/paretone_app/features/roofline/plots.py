@@ -13,7 +13,7 @@ from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, Phase, RooflineReport
-from paretone_app.numbers import fixed, general, percent
+from paretone_app.numbers import fixed, general, percent, times
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Block, Blocks, Shape, Shapes, pen
 from paretone_app.plotting.points import Points, Rings
@@ -426,7 +426,7 @@ class RooflinePlot(Chart):
         point = self.points[index]
         report, one, known = point.report, point.component, point.report.ceilings
         below, ratio = one.why_below_floor(known), one.ratio(known)
-        floor = "on paper" if ratio is None else f"{fixed(ratio, 2)}× the floor"
+        floor = "on paper" if ratio is None else f"{times(ratio)} the floor"
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
             f"{general(point.intensity, 3)} FLOP/B, {floor}, bound by "

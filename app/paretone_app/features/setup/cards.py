@@ -17,7 +17,7 @@ from paretone.techniques.base import Technique
 from paretone.techniques.published import comparisons, offered
 from paretone.training.forms import TrainingOffer
 from paretone.wording import listed
-from paretone_app.numbers import fixed, general, localised
+from paretone_app.numbers import general, localised, times
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look, text_font
 from paretone_app.state.app_state import AppState
@@ -142,8 +142,8 @@ def _ratio_words(gain: Gain) -> str:
     declared = find(gain.entry.technique)
     sooner = declared is not None and metric(declared.improves).name == "first_audio_seconds"
     if gain.ratio >= 1:
-        return f"first audio {fixed(gain.ratio, 2)}× sooner" if sooner else f"{fixed(gain.ratio, 2)}× as fast"
-    return f"first audio {fixed(1 / gain.ratio, 2)}× later" if sooner else f"{fixed(1 / gain.ratio, 2)}× slower"
+        return f"first audio {times(gain.ratio)} sooner" if sooner else f"{times(gain.ratio)} as fast"
+    return f"first audio {times(1 / gain.ratio)} later" if sooner else f"{times(1 / gain.ratio)} slower"
 
 
 def gain_details(gain: Gain | None) -> str:
@@ -154,7 +154,7 @@ def gain_details(gain: Gain | None) -> str:
     pairs = "1 pair of takes" if gain.pairs == 1 else f"{gain.pairs} pairs of takes"
     parts = (
         f"{_ratio_words(gain)[0].upper()}{_ratio_words(gain)[1:]}",
-        f" (95 % interval {fixed(gain.interval[0], 2)} to {fixed(gain.interval[1], 2)})" if gain.interval else "",
+        f" (95 % interval {times(gain.interval[0])} to {times(gain.interval[1])})" if gain.interval else "",
         f" with {value}" if value else "",
         f", on top of {others}" if others else "",
         f": the median of the study “{gain.study}”, {pairs}" if gain.study else f": {pairs} of the same text",

@@ -13,7 +13,7 @@ from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.strategy import grid
-from paretone_app.numbers import fixed, general, localised, percent
+from paretone_app.numbers import general, localised, percent, times
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, icon, set_look
 from paretone_app.shell.workspaces import recolour
@@ -267,7 +267,7 @@ class StrategyPanel(QWidget):
         if operations is None or operations.layers != table.layers:
             return [*figures, "–", "–"]
         ratio = table.ops_ratio(operations)
-        return [*figures, percent(ratio, 1), f"{fixed(1 / ratio, 2)}×" if ratio else "–"]
+        return [*figures, percent(ratio, 1), times(1 / ratio) if ratio else "–"]
 
     def _say_phase(self, phase: str, progress: str) -> None:
         name, meaning = _PASSES.get(phase, (phase, ""))

@@ -15,7 +15,7 @@ from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
 from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
 from paretone_app.features.strategy.grid import action_colours
-from paretone_app.numbers import fixed, general, percent
+from paretone_app.numbers import general, percent, times
 from paretone_app.plotting.chart import Wholes, ZoomChart
 from paretone_app.plotting.curves import CurveLayers, Series
 from paretone_app.plotting.frame import Block, Blocks, Shape, Shapes, pen
@@ -444,7 +444,7 @@ class ThresholdPanel(QWidget):
             if operations is not None and operations.layers == derivation.table.layers:
                 ratio = derivation.table.ops_ratio(operations)
                 figures["Operations"].setText(percent(ratio, 1))
-                figures["Allows up to"].setText(f"{fixed(1 / ratio, 2)}×" if ratio else "–")
+                figures["Allows up to"].setText(times(1 / ratio) if ratio else "–")
         verdict, look = self._verdict()
         self.verdict.setText(verdict)
         set_look(self.verdict, look)

@@ -19,7 +19,7 @@ from paretone.studies.results import costs_of, front
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, varied
 from paretone_app.listening.preference import MOST_RANKED
-from paretone_app.numbers import counted, fixed
+from paretone_app.numbers import counted, times
 from paretone_app.results.points import SERVER, STUDY, Point
 
 BASELINE, SERVERS = "", "server:"
@@ -339,10 +339,10 @@ def _heard_in_words(one: HeardFrom) -> str:
         return "Along these settings no difference was heard every second time, in a blind staircase."
     if one.value == 0.0:
         return "Along these settings a difference was heard from the slowest on, in a blind staircase."
-    low = "below the slowest" if one.low == 0.0 else f"{fixed(one.low, 2)}×"
-    high = "beyond the fastest" if math.isinf(one.high) else f"{fixed(one.high, 2)}×"
+    low = "below the slowest" if one.low == 0.0 else times(one.low)
+    high = "beyond the fastest" if math.isinf(one.high) else times(one.high)
     return (
-        f"Along these settings a difference was heard from {fixed(one.value, 2)}× on (95 % interval {low} to {high}), "
+        f"Along these settings a difference was heard from {times(one.value)} on (95 % interval {low} to {high}), "
         "in a blind staircase."
     )
 
