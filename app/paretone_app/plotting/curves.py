@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
 from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT, SERIES_DARK, SERIES_LIGHT, SHAPES, Glyph
 from paretone.figures.scatter import Dimension, Scale
-from paretone_app.numbers import general
+from paretone_app.numbers import significant
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Frame, Shape, Shapes, pen
 from paretone_app.plotting.points import Points
@@ -130,7 +130,7 @@ class CurveChart(Chart):
         for one in self.series:
             index = np.flatnonzero(one.x == place)
             if len(index) and np.isfinite(one.y[index[0]]):
-                found.append(f"{one.name} {general(one.y[index[0]], 3)}")
+                found.append(f"{one.name} {significant(one.y[index[0]])}")
         return f"{self._x.short or self._x.title} {place:.6g}: {', '.join(found) or 'nothing'}"
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:

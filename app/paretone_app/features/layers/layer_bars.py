@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGraphicsRectItem
 
 from paretone.figures.scatter import Scale
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
-from paretone_app.numbers import general, percent
+from paretone_app.numbers import percent, significant
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.cursor_canvas import ACTIVATING
 from paretone_app.plotting.frame import Block, Blocks, Frame, Layer, Shape, Shapes, pen
@@ -336,7 +336,7 @@ def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
 
 
 def _number(one: LayerImportance, value: float) -> str:
-    return percent(value, 1) if one.measure == WORD_ERROR else general(value, 3)
+    return percent(value, 1) if one.measure == WORD_ERROR else significant(value)
 
 
 def _value(one: LayerImportance, value: float) -> str:

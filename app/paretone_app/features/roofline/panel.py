@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 def head_of(phase: Phase) -> str:
-    each = "" if phase.whole_seconds is None else f"{general(phase.whole_seconds * 1e3, 3)} ms each"
+    each = "" if phase.whole_seconds is None else f"{significant(phase.whole_seconds * 1e3)} ms each"
     by_layer = f" ({phase.launches_by_layer})" if phase.launches_by_layer else ""
     launches = f"{grouped(phase.launches)} launches each{by_layer}"
     parts = phase.shape, *filter(None, (each, launches, "as a CUDA graph" if phase.graphed else ""))
@@ -353,7 +353,7 @@ def summary(report: RooflineReport) -> str:
             f"On paper, {report.ceilings.device}: a floor of {milliseconds(report.floor)} for "
             f"{fixed(report.audio_seconds, 1)} s of audio; {grouped(report.launches)} launches, "
             f"{milliseconds(report.ceilings.launching(report.launches))} at "
-            f"{general(report.ceilings.launch_seconds * 1e6, 3)} µs each"
+            f"{significant(report.ceilings.launch_seconds * 1e6)} µs each"
         )
     bound = ", ".join(f"{name} {percent(share)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (

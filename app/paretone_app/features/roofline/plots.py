@@ -13,7 +13,7 @@ from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_text
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, Phase, RooflineReport
-from paretone_app.numbers import fixed, general, percent, times
+from paretone_app.numbers import fixed, general, percent, significant, times
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Block, Blocks, Shape, Shapes, pen
 from paretone_app.plotting.points import Points, Rings
@@ -167,8 +167,7 @@ class Waterfall(Chart):
 
 def milliseconds(seconds: float) -> str:
     """Format a time: in ms below 1 s, else in s."""
-    size = abs(seconds)
-    return ("−" if seconds < 0 else "") + (f"{fixed(size, 2)} s" if size >= 1 else f"{general(size * 1e3, 3)} ms")
+    return f"{significant(seconds, 2)} s" if abs(seconds) >= 1 else f"{significant(seconds * 1e3)} ms"
 
 
 def floor_words(one: Component, ceilings: Ceilings) -> str:
@@ -407,7 +406,7 @@ class RooflinePlot(Chart):
                     left, top = middle.x() - size.width() / 2, middle.y() - size.height() / 2
                     yield QRectF(left, top, size.width(), size.height())
 
-                words = f"memory: {general(known.bytes_of(precision) / 1e9, 3)} GB/s"
+                words = f"memory: {significant(known.bytes_of(precision) / 1e9)} GB/s"
                 yield Label(words, muted, along, always=True, angle=angle)
 
     def _labels(self) -> Iterator[Label]:
@@ -429,7 +428,7 @@ class RooflinePlot(Chart):
         floor = "on paper" if ratio is None else f"{times(ratio)} the floor"
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
-            f"{general(point.intensity, 3)} FLOP/B, {floor}, bound by "
+            f"{significant(point.intensity)} FLOP/B, {floor}, bound by "
             f"{one.bound(known, point.phase.graphed)}." + (f" Below its floor: {below}." if below else "")
         )
 

@@ -11,7 +11,7 @@ from paretone.models.voices import shown_name
 from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, setting_title, shown
 from paretone.wording import percent
-from paretone_app.numbers import counted, displayed, fixed, general, grouped, localised
+from paretone_app.numbers import counted, displayed, fixed, grouped, localised, significant
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, icon, text_font
@@ -134,8 +134,8 @@ class StudyModel(QAbstractTableModel):
             one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
-            ends = f"95 % interval {general(figure.low, 3)} to {general(figure.high, 3)}, " if figure.spreads else ""
-            value = general(figure.value, 3)
+            ends = f"95 % interval {significant(figure.low)} to {significant(figure.high)}, " if figure.spreads else ""
+            value = significant(figure.value)
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""

@@ -14,7 +14,7 @@ from paretone.setting.knobs import Values, checked, defaults
 from paretone.training.forms import Figure, TrainingForm, TrainingPlan, forms_for, training_forms
 from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
 from paretone.wording import part_of
-from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration
+from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration, significant
 from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
@@ -32,7 +32,7 @@ _SMOOTHING = 25
 
 
 def figure_wording(figure: Figure, value: float) -> str:
-    return localised(part_of(value)) if figure.share else general(value, 3)
+    return localised(part_of(value)) if figure.share else significant(value)
 
 
 class TrainingCurves(QWidget):
@@ -119,7 +119,7 @@ class TrainingCurves(QWidget):
         colours = self._colours
         said = [
             f"{_mark('━', series_colour(colours, index))}&nbsp;{name.replace('_', '&nbsp;')}&nbsp;"
-            f"{general(_running_mean(values)[-1], 3)}"
+            f"{significant(_running_mean(values)[-1])}"
             for index, (name, values) in enumerate(self.terms.items())
         ]
         mean = f" (mean of {min(len(self.steps), _SMOOTHING)} steps)" if said else "–"

@@ -70,9 +70,9 @@ def panel(qtbot: QtBot) -> RooflinePanel:
 def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert panel.side == "B"
     said, tip = summary(panel.reports["B"]), panel.headline.toolTip().splitlines()
-    assert panel.headline.text() == said and "46 ms for 2.0 s of audio (" in said and "170 launches" in said
+    assert panel.headline.text() == said and "46.0 ms for 2.0 s of audio (" in said and "170 launches" in said
     assert "own seconds are wall time" in tip[1] and tip[2] == "A note."
-    assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
+    assert panel.bars.describe().startswith("A: 92.0 ms; Attention 32.0 ms, Feed-forward 48.0 ms")
     assert "as fast as A" in panel.bars.frame.titles[0]
     panel.show_report("B", replace(report(0.5), text="Another text."))
     assert panel.bars.frame.titles[0] == "Where the time goes: A and B spoke different sentences"
@@ -116,7 +116,7 @@ def test_a_rest_within_noise_or_below_0_says_so(panel: RooflinePanel) -> None:
     assert "saved, less than 0" in [entry.text for entry in panel.bars.legend.entries]
     panel.bars.grab()
     words = [label.text for labels in items(panel.bars, Labels) for label, _ in labels.placed]
-    assert [one for one in words if one.startswith("−")] == ["−12 ms: saved"]
+    assert [one for one in words if one.startswith("−")] == ["−12.0 ms: saved"]
     panel.show_report("A", measured)
     assert "saved, less than 0" not in [entry.text for entry in panel.bars.legend.entries]
 
@@ -154,7 +154,7 @@ def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
 def test_the_table_says_all(panel: RooflinePanel) -> None:
     panel.show_side("A")
     texts = [panel.table.item(row, 0).text().strip() for row in range(panel.table.rowCount())]
-    head = "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 per layer)"
+    head = "Evaluations: 4 × 2 branches × 100 frames; 22.0 ms each; 30 launches each (14 per layer)"
     assert texts[:6] == [head, "Attention", "Feed-forward", "Norms, residuals", "Sampling", "Rest"]
     assert texts[6:] == ["Decoder: 1 × ; 50 launches each", "Decoder"]
     row = [panel.table.item(2, column).text().strip() for column in range(9)]

@@ -131,7 +131,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
     tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
     assert all("settings cannot be told apart" in tip for tip in tips[:-2])
-    assert tips[-2].startswith("Word error rate 0.05, n = 1 recording of 1 sentence, 20 words.")
+    assert tips[-2].startswith("Word error rate 0.0500, n = 1 recording of 1 sentence, 20 words.")
     panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
     assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
     panel.table.choose(study.rows[1].key)

@@ -209,10 +209,10 @@ def test_curves_are_read_by_keys_and_copied_as_a_table(curves: TrainingCurves, q
     qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
     assert curves.loss.accessibleDescription().startswith("Loss: ")
     for key, words in (
-        (Qt.Key.Key_Home, "step 1: each step 1, loss 1"),
-        (Qt.Key.Key_Right, "step 2: each step 0.5, loss 0.75"),
+        (Qt.Key.Key_Home, "step 1: each step 1.00, loss 1.00"),
+        (Qt.Key.Key_Right, "step 2: each step 0.500, loss 0.750"),
         (Qt.Key.Key_End, "step 3: each step 0.333, loss 0.611"),
-        (Qt.Key.Key_PageDown, "step 2: each step 0.5, loss 0.75"),
+        (Qt.Key.Key_PageDown, "step 2: each step 0.500, loss 0.750"),
     ):
         qtbot.keyClick(curves.loss, key)
         assert curves.loss.accessibleDescription() == words
