@@ -172,7 +172,7 @@ def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores
     """The study in ``file``, with results in ``folder``; ``scores`` adds its parts."""
     study, file_problem = None, ""
     try:
-        study = definition.read(file)
+        study = definition.read(file, folder)
     except PlainError as error:
         file_problem = str(error)
     found, takes, parts, folder_problem, damaged = None, {}, None, "", False

@@ -212,7 +212,7 @@ def _without(word: str) -> dict[str, str]:
 
 
 def _write(words: Mapping[str, str]) -> None:
-    path = lexicon_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"schema": SCHEMA, "words": dict(sorted(words.items()))}
-    files.write(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
+    path, content = lexicon_file(), {"schema": SCHEMA, "words": dict(sorted(words.items()))}
+    with files.explained(TextError, f"Your lexicon {path} could not be written", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_through(path, (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())

@@ -195,8 +195,8 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
 
 def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -> events.StudyEnded:
-    study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)
+    study = definition.read(command.file, folder)
     workers: TaskExecutor
     if command.ray:
         if study.batch > 1:

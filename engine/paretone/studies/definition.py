@@ -27,6 +27,7 @@ from paretone.studies.gains import published_rows
 from paretone.studies.hooks import hooks
 from paretone.studies.servers import servers_of
 from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
+from paretone.studies.store import pronunciations_in
 from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, assembled, duration
 from paretone.techniques import conflict, require_family, technique
 from paretone.techniques.published import chosen, options_of
@@ -51,11 +52,12 @@ _ONE_NAME = (
 )
 
 
-def read(path: str | Path) -> Study:
-    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Raises :class:`StudyError` with
-    the file and the mistake."""
+def read(path: str | Path, results: Path | None = None) -> Study:
+    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Words that the file does not say
+    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since. Raises
+    :class:`StudyError` with the file and the mistake."""
     path = Path(path)
-    return parse(values(path), str(path), path.parent)
+    return parse(values(path), str(path), path.parent, None if results is None else pronunciations_in(results))
 
 
 def values(path: Path) -> object:
@@ -85,20 +87,21 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
-    """Study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins with
-    ``where``."""
+def parse(data: object, where: str = "study", root: Path = Path(), pronunciations: str | None = None) -> Study:
+    """Study from the values of its file; paths are relative to ``root``; ``pronunciations``: in place of the user's
+    lexicon. Raises :class:`StudyError` that begins with ``where``."""
     with placed(StudyError, where):
         require_usual_numbers(data, StudyError)
-        return _Reader(study_fields(data), root).study()
+        return _Reader(study_fields(data), root, pronunciations).study()
 
 
 class _Reader:
-    def __init__(self, fields: Fields, root: Path) -> None:
+    def __init__(self, fields: Fields, root: Path, pronunciations: str | None) -> None:
         self._fields, self._root = fields, root
         self._folder = fields.text("folder")
         self._model = fields.text("model", catalogue.id_of(self._folder) or catalogue.models()[0].id)
         self._entry = catalogue.entry(self._model)
+        self._begun = {} if pronunciations is None or not self._entry.bundled else {"pronunciations": pronunciations}
         self._options = self._checked_options(fields.table("options"))
         self._ruled_out: list[tuple[str, str]] = []
 
@@ -131,6 +134,7 @@ class _Reader:
         study = Study(
             title=fields.text("title", "Study"),
             model=self._model,
+            options=self._options,
             candidates=(*candidates, *servers),
             utterances=utterances,
             seeds=seeds,
@@ -240,7 +244,7 @@ class _Reader:
 
     # --- Settings -----------------------------------------------------------------------------------------------------
     def _checked_options(self, given: Mapping[str, object]) -> Values:
-        return checked(self._entry.options, self._entry.options_with(**given), self._entry.title)
+        return checked(self._entry.options, self._entry.options_with(**{**self._begun, **given}), self._entry.title)
 
     def _listed(self) -> list[Candidate]:
         found = []

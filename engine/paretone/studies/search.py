@@ -19,8 +19,6 @@ from paretone.errors import SettingError, StudyError
 from paretone.extras import NO_SEARCH, needing
 from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Margins, advice
 from paretone.measure.metrics import metric
-from paretone.models import catalogue
-from paretone.setting.knobs import checked
 from paretone.studies.results import costs_of, figures_of, front, margins_of
 from paretone.studies.space import OFF, Range, Search, VariedKnob
 from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
@@ -81,9 +79,6 @@ class Searcher:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna
         self._study, self._store, self._search = study, store, study.search
-        entry = catalogue.entry(study.model)
-        given: Mapping[str, Any] = study.definition.get("options", {})
-        self._options = checked(entry.options, entry.options_with(**given), entry.title)
         self._running: dict[str, tuple[StoredTrial, optuna.trial.Trial]] = {}
         """Trials waiting for their takes, by setting key."""
         self._memory = self._begun()
@@ -252,7 +247,7 @@ class Searcher:
     def _candidate(self, params: Mapping[str, object]) -> Candidate:
         axes = {axis.name: VariedKnob(axis.technique, axis.knob, ()) for axis in self._search.axes}
         values = {axes[name]: value for name, value in params.items()}
-        setting = assembled(self._study.model, self._options, values)
+        setting = assembled(self._study.model, self._study.options, values)
         if reason := conflict(setting):
             raise SettingError(reason)
         return Candidate(setting, SEARCH)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,7 +21,7 @@ import numpy as np
 
 from paretone import files
 from paretone.database import Database, json_text, table_of, texts_of
-from paretone.errors import StudyError
+from paretone.errors import PlainError, StudyError
 from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.voices import without_folder
@@ -339,6 +340,16 @@ class Store(Database):
             lambda row: StoredTrial(row[0], table_of(row[1]), row[2], row[3], table_of(row[4])),
             "SELECT number, params, setting, state, outcome FROM trials ORDER BY number",
         )
+
+
+def pronunciations_in(folder: Path) -> str | None:
+    """The words and their pronunciations with which the study in ``folder`` was begun; ``None`` if that is not
+    known."""
+    if not (folder / DATABASE).is_file():
+        return None
+    with suppress(PlainError), Store(folder, read_only=True) as store:
+        return next((str(one.setting.options.get("pronunciations") or "") for one in store.settings()), None)
+    return None
 
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:

@@ -69,6 +69,8 @@ class Study:
 
     title: str
     model: str
+    options: Values
+    """Of settings that do not vary them."""
     candidates: tuple[Candidate, ...]
     utterances: tuple[StudySentence, ...]
     seeds: tuple[int, ...] = (0,)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
+import paretone
 from paretone.errors import Cancelled, PlainError, StudyError
 from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judges import JudgeKind, Verdict
@@ -20,6 +21,7 @@ from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.metrics import metric
 from paretone.models.base import Voice
 from paretone.speaking import synthesise
+from paretone.studies import definition
 from paretone.studies.results import read
 from paretone.studies.running import ATTEMPTS, FINISHED, PAUSED, LocalExecutor, Queue, alone_with, run
 from paretone.studies.store import DATABASE, Store
@@ -119,6 +121,16 @@ def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path)
     assert again.advances[0][:2] == (5, 9)
     assert set(before) < set(takes_in(tmp_path / "s"))
     assert finished(tmp_path / "s", follower=third) == FINISHED and third.takes == []
+
+
+def test_a_begun_study_keeps_its_pronunciations_whatever_is_taught_since(tmp_path: Path) -> None:
+    file, folder = tmp_path / "s.toml", tmp_path / "s.study"
+    file.write_text('sentences = ["Nguyen came."]\n[options]\nsteps = 4\n[grid]\nsteps.steps = [2]\n', "utf-8")
+    began = definition.read(file, folder)
+    assert finished(folder, began) == FINISHED
+    paretone.teach("Nguyen", "win")
+    assert definition.read(file, folder).candidates == began.candidates
+    assert definition.read(file).candidates[0].setting.options["pronunciations"] == "Nguyen = win"
 
 
 def test_a_take_whose_audio_was_lost_or_cut_short_is_made_again(tmp_path: Path) -> None:

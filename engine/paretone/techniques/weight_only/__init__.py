@@ -112,8 +112,9 @@ class Record:
         :class:`PlainError` if it cannot be written."""
         changed = replace(self, measured=(*(one for one in self.measured if one.key != new.key), new))
         data = {"schema": SCHEMA, "measured": [asdict(one) for one in changed.measured]}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(self.path, json.dumps(data, indent=1).encode())
+        with files.explained(PlainError, f"{self.path} could not be written"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_atomically(self.path, json.dumps(data, indent=1).encode())
         return changed
 
 
