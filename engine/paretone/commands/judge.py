@@ -20,15 +20,15 @@ OFFLINE = ("words", "naturalness", "voice", "melody", "faults")
 """Judges that are asked without being named."""
 SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
 COLUMNS = {
-    "word_error_rate": "word errors",
-    "failed_takes": "failed",
+    "word_error_rate": "word errors (share)",
+    "failed_takes": "failed (share)",
     "naturalness": "naturalness (1-5)",
     "voice_similarity": "voice similarity",
-    "pitch_range": "pitch range",
+    "pitch_range": "pitch range (nat. log)",
     "loudness": "loudness (LUFS)",
-    "clipping": "clipping",
-    "silence": "silence",
-    "faulty_takes": "faulty",
+    "clipping": "clipping (share)",
+    "silence": "silence (share)",
+    "faulty_takes": "faulty (share)",
 }
 """Column titles by metric; other judges' are their metrics' own."""
 COLUMNS |= {one.name: one.label for one in JUDGED if one.name not in COLUMNS}

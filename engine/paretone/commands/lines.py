@@ -30,7 +30,7 @@ from paretone.commands import arguments, output
 from paretone.commands.command import Result
 from paretone.commands.subtitles import Timed, sentence_times, write_srt
 from paretone.commands.terminal import Session
-from paretone.errors import SettingError, TextError
+from paretone.errors import Cancelled, SettingError, TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
 from paretone.reading import first_line, legible, read_text
@@ -183,7 +183,13 @@ def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[
         key = hashlib.sha256(f"{job.identity}\n{line.text}".encode()).hexdigest()[:16]
         known = done.get(path.name)
         if known is None or known["key"] != key or not path.is_file():
-            take = job.take(line.text)
+            try:
+                take = job.take(line.text)
+            except Cancelled:
+                if not made:
+                    raise
+                done = f"{len(made)} of {len(lines)} files, all of which are kept in {place}"
+                raise Cancelled(f"Stopped after {done}; run the same command to go on.") from None
             speech = job.speech(take)
             faults = checked(speech)
             notes = [*take.notes, *write_sound(path, take.samples, take.sample_rate)]

@@ -18,7 +18,7 @@ from paretone.errors import Cancelled, StudyError
 from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress
 from paretone.studies.study import results_folder
-from paretone.wording import grouped
+from paretone.wording import counted, grouped
 
 if TYPE_CHECKING:
     from paretone.studies.results import Results, SettingResult
@@ -147,7 +147,7 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     answered = _status(results)
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
-    made = f"{ended.made} takes were made; the results are in {results.folder}."
+    made = f"{counted(ended.made, 'take was', 'takes were')} made; the results are in {results.folder}."
     summary |= {"evaluation_set": ended.evaluation} if ended.evaluation else {}
     lines = [*filter(None, (made, ended.evaluation)), *ended.log, *ended.found, "", answered.text]
     faulty, takes = faulty_takes(results)

@@ -98,7 +98,7 @@ class _Verification:
     def _audio(self) -> Check:
         heard = [one for one in self._takes if one.cell.round == 0]
         wrong = [f"the audio of {one.take} is missing or damaged" for one in heard if not self._store.is_heard(one)]
-        return _check("Audio", wrong, f"All {grouped(len(heard))} recordings are there.")
+        return _check("Audio", wrong, f"{counted(len(heard), 'recording is', 'recordings are')} there, all of them.")
 
     def _definition(self) -> tuple[Study | None, Check]:
         """The study as it was defined for its last run, and whether its file still says so."""
@@ -125,7 +125,8 @@ class _Verification:
             for key, text in found.items()
             if wanted.get(key) != text
         ]
-        return _check("Texts", wrong, f"All {grouped(len(found))} sentences are the study's, in its voices.")
+        count = counted(len(found), "sentence is", "sentences are")
+        return _check("Texts", wrong, f"{count} the study's, in its voices.")
 
     def _code(self) -> Check:
         made = dict.fromkeys(take.machine.rpartition("; ")[2] for take in self._takes)
@@ -197,9 +198,9 @@ class _Verification:
         if not sample:
             yield Check("Takes made again", None, "No take was made again.")
             return
-        yield _check("Takes made again", unlike, f"{counted(len(sample), 'take', 'takes')} made again are the same.")
+        yield _check("Takes made again", unlike, f"{counted(len(sample), 'take', 'takes')} made again: the same.")
         if judged:
-            yield _check("Judges", misjudged, f"{counted(judged, 'verdict', 'verdicts')} on them are the same.")
+            yield _check("Judges", misjudged, f"{counted(judged, 'verdict', 'verdicts')} on them: the same.")
 
 
 def _check(title: str, wrong: Sequence[str], right: str) -> Check:

@@ -3,6 +3,7 @@
 import json
 import mmap
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -36,7 +37,9 @@ def speak(console: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return speak
 
 
-def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, tmp_path: Path) -> None:
+def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(
+    speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, out = tmp_path / "lines.txt", tmp_path / "out"
     text.write_text("Rice.\n\nIt's $5-10.\nMilk.\n")
     first = speak("--by-line", "--text-file", text, "--srt", tmp_path / "out.srt").data
@@ -53,7 +56,12 @@ def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, 
     assert again["new"] == 1 and [one["key"] for one in again["lines"]] == [one["key"] for one in first["lines"]]
     text.write_text("Rice.\nIt's $5-10.\nMilk.\n".replace("Milk", "Bread"))
     assert speak("--by-line", "--text-file", text).data["new"] == 1
-    assert speak("--by-line", "--text-file", text, steps=3).data["new"] == 3
+    finished = lines.checked
+    with monkeypatch.context() as patched:
+        patched.setattr(lines, "checked", lambda speech: signal.raise_signal(signal.SIGINT) or finished(speech))
+        stopped = speak("--by-line", "--text-file", text, steps=3)
+    assert stopped.code == 130 and "Stopped after 1 of 3 files, all of which are kept" in stopped.err
+    assert speak("--by-line", "--text-file", text, steps=3).data["new"] == 2
 
 
 def test_a_manifest_names_texts_and_files(speak, tmp_path: Path) -> None:

@@ -55,12 +55,15 @@ def test_a_taught_word_is_said_by_new_settings_and_kept_by_old_ones() -> None:
     assert "zɔɹblˈæks" not in said[0][0] and "zɔɹblˈæks" in said[1][0]
 
 
-def test_a_damaged_lexicon_is_named() -> None:
+def test_a_damaged_lexicon_is_named_and_one_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     lexicon_file().parent.mkdir(parents=True, exist_ok=True)
     for content in ("{", "[]", '{"schema": 1, "words": {"a b": "x"}}', '{"schema": 1, "words": {"Foo": 7}}'):
         lexicon_file().write_text(content)
         with pytest.raises(TextError, match=r"Your lexicon .*lexicon\.json"):
             paretone.say("Hello.")
+    monkeypatch.setenv("PARETONE_DATA", str(lexicon_file() / "data"))
+    with pytest.raises(TextError, match=r"lexicon\.json could not be written: its folder is a file"):
+        paretone.teach("Foo", "FOO")
 
 
 def test_the_command_prints_what_is_read(console: Console) -> None:

@@ -272,7 +272,7 @@ def test_a_study_just_run_agrees_in_everything(file: Path, console: Console) -> 
     before = (file.with_suffix(".study") / DATABASE).read_bytes()
     lines = console.out("study", "verify", file, "--takes", 3, "--quiet").splitlines()
     assert [line.partition(":")[0] for line in lines] == [f"✓ {title}" for title in TITLES]
-    assert "3 takes made again are the same." in lines[6]
+    assert "3 takes made again: the same." in lines[6]
     assert (file.with_suffix(".study") / DATABASE).read_bytes() == before, "nothing is written"
 
 

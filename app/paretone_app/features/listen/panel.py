@@ -238,6 +238,7 @@ class ListenPanel(QWidget):
         self._other = build.combo("Lane that is subtracted", letters, tip)  # As wide as it will be.
         self._other.activated.connect(lambda _: self._arrange("compare other lanes", other=self._other.currentData()))
         self._why_none = build.words("muted", name="Why there is no difference")
+        self._why_none.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._why_none.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.difference_head = build.keeping_room(_Even())  # A second take moves no lane.
         build.fill(VBoxLayout(self.difference_head), (build.row(self._reference, self._other, 1), (self._why_none, 1)))
@@ -397,9 +398,9 @@ class ListenPanel(QWidget):
         elif self._deck.analyser.busy:
             reason = "Measuring the loudness…"
         elif not self._deck.same_timing(one.letter, two.letter):
-            reason = "The takes have different timing: a difference would mean nothing."
+            reason = "Their timing differs: nothing to subtract."
         elif one.rate != two.rate:
-            reason = "The takes have different sample rates: no difference to show."
+            reason = "Their sample rates differ: nothing to subtract."
         others = [(LANES[at], at) for at in there if at != compared.reference]
         self._reference.setText(f"{one.letter} −")
         build.offer(self._other, others, compared.other)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import torch
 
 from paretone import device as devices
-from paretone.errors import DeviceError
+from paretone.errors import DeviceError, PlainError
 from paretone.measure.machine import processor
 from paretone.measure.processor_time import clock_name
 from paretone.measure.roofline import ceilings as store
@@ -34,12 +35,13 @@ LAUNCHES = 2000
 
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
-    """Ceilings of ``device``: cached; measured anew if ``again``. ``check``, between the measurements, may cancel.
-    Raises :class:`paretone.errors.DeviceError` if the device cannot be measured."""
+    """Ceilings of ``device``: cached where that can be written; measured anew if ``again``. ``check``, between the
+    measurements, may cancel. Raises :class:`paretone.errors.DeviceError` if the device cannot be measured."""
     found = None if again else store.kept(unmeasured(device).key)
     if found is None:
         found = measure(device, check)
-        store.keep(found)
+        with suppress(PlainError):
+            store.keep(found)
     return found
 
 

@@ -11,7 +11,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, Utterance
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, ImportanceRecord
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, WORD_ERROR, ImportanceRecord
 from paretone.session.commands import Prepare
 from paretone.setting.knobs import whole_numbers
 from paretone.setting.setting import Setting
@@ -80,12 +80,15 @@ def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join(lines))
 
 
+_HEADS = {WORD_ERROR: "word error rate", DIVERGENCE: "divergence (nats)", COSINE: "1 − cosine"}
+
+
 def _figures(record: ImportanceRecord, layer: int) -> dict[str, object]:
     found: dict[str, object] = {}
     for one in record.measures:
-        found[one.measure] = one.values[layer]
+        found[_HEADS[one.measure]] = one.values[layer]
         if one.low:
-            found[f"{one.measure}, 95 %"] = f"{one.low[layer]:.3g} to {one.high[layer]:.3g}"
+            found[f"{_HEADS[one.measure]}, 95 %"] = f"{one.low[layer]:.3g} to {one.high[layer]:.3g}"
     return found
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import torch
 from torch import Tensor
 
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
@@ -26,7 +27,8 @@ def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, 
     known = record.find(weight_only.current_machine(), checkpoint, bits, group)
     if known is None:
         known = measure(tokens, made, bits, group, checkpoint)
-        record.with_measured(known)
+        with suppress(PlainError):  # If it cannot be kept, it is measured again next time.
+            record.with_measured(known)
     if not known.gains and not anyway:
         raise SettingError(weight_only.refusal(known, model))
     return made
