@@ -14,11 +14,10 @@ from paretone.by_name import nearest
 from paretone.commands import output
 from paretone.commands.technique_args import from_files, typed_technique, typed_techniques, with_file
 from paretone.commands.terminal import Session
-from paretone.errors import AudioError, CheckpointError, SettingError, TextError
+from paretone.errors import AudioError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
-from paretone.models.declaration import Model
 from paretone.models.voices import shipped_names
 from paretone.reading import legible, read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
@@ -354,19 +353,9 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
             raise AudioError("--transcript needs a recording; give it with --voice.")
         if profile:
             return profile.voice(options.folder)
-        if not options.folder:
-            _require_files(catalogue.entry(model))
+        catalogue.entry(model).folder_at(options.folder or "")  # Its voices may lie there.
         return catalogue.voice("", model, options.folder)
     return _voice(options.voice, iter([options.transcript]), model, options.folder)
-
-
-def _require_files(chosen: Model) -> None:
-    """Raise :class:`CheckpointError` if the model is missing, before its voices are needed."""
-    if not chosen.available:
-        where = f"{chosen.title} is not in {chosen.folder}; "
-        if chosen.release is None:
-            raise CheckpointError(f"{where}put its files there, or give --folder.")
-        raise CheckpointError(f"{where}download it with 'paretone download {chosen.id}', or give --folder.")
 
 
 def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:

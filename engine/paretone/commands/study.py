@@ -139,6 +139,8 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ended = session.carry_out(RunStudy(JOB, file, str(_folder(options)), options.ray or "", options.workers), hear)
     except Cancelled:
         done, total = progressed
+        if not done:
+            raise
         raise Cancelled(
             f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; run the same command to "
             "resume."

@@ -148,6 +148,16 @@ class Model:
         if vocoder and not self.has_separate_vocoder:
             raise CheckpointError(f"{self.title} comes with its vocoder; leave out {shown(vocoder)}.")
 
+    def folder_at(self, folder: str = "") -> Path:
+        """``folder``, or :attr:`folder` without one. Raises :class:`CheckpointError` if it does not exist."""
+        place = Path(folder) if folder else self.folder
+        if not place.exists():
+            download = "" if self.release is None else "download it, or "
+            error = CheckpointError(f"{self.title} is not in {place}; {download}choose the folder of its checkpoint.")
+            error.command = f"paretone download {self.id}" if download and not folder else ""
+            raise error
+        return place
+
     @property
     def published(self) -> Release:
         """Its :attr:`release`. Raises :class:`SettingError` if there is none."""

@@ -132,13 +132,7 @@ def load(
 ) -> SpeechModel:
     """See :func:`paretone.models.load_model`."""
     chosen = entry(model)
-    place = Path(folder) if folder else chosen.folder
-    if not place.exists():
-        error = CheckpointError(
-            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
-        )
-        error.command = f"paretone download {chosen.id}" if chosen.release and not folder else ""
-        raise error
+    place = chosen.folder_at(folder)
     torch.set_num_threads(devices.thread_count())
     # As speech takes shape, activations decay to denormal numbers, which processors compute in microcode: the input
     # convolutions of late steps took three times as long. Numbers that small are inaudible.

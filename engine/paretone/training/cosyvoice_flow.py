@@ -36,7 +36,6 @@ from paretone.training.fine_tuning import (
     Speaker,
     SubjectOptions,
     own_readings,
-    place_of,
     recorded_readings,
 )
 from paretone.training.flow_matching import Field, FlowMatchingOptions, drawn_times
@@ -173,7 +172,8 @@ class CosySubject(ClipSubject[FlowEstimator, CosyProblem, CosyClip]):
 def subject(run: Run, wanted: SubjectOptions) -> Learning:
     """See :attr:`paretone.models.declaration.Model.subject`."""
     request, follower = run.request, run.follower
-    folder = OfficialFolder(place_of(run), check=follower.check, edition=edition_of(run.chosen.layout))
+    place = run.chosen.folder_at(request.folder)
+    folder = OfficialFolder(place, check=follower.check, edition=edition_of(run.chosen.layout))
     folder.require_parts()
     base, flow = fingerprint(folder.place(FLOW), follower.check), folder.flow()
     parts = []

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.errors import CheckpointError, SettingError, TrainingError
+from paretone.errors import SettingError, TrainingError
 from paretone.files import explained, write_atomically
 from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models import load_model
@@ -349,16 +349,6 @@ SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
 
-def place_of(run: Run) -> Path:
-    """Folder of the model. Raises :class:`CheckpointError` if it does not exist."""
-    place = Path(run.request.folder) if run.request.folder else run.chosen.folder
-    if not place.exists():
-        raise CheckpointError(
-            f"{run.chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
-        )
-    return place
-
-
 @dataclass(frozen=True)
 class SubjectOptions:
     """What a training asks of its subject."""
@@ -399,7 +389,7 @@ def subject_of(run: Run, wanted: SubjectOptions) -> Learning:
 def f5_subject(run: Run, wanted: SubjectOptions) -> Learning:
     """See :attr:`paretone.models.declaration.Model.subject`. Raises :class:`TrainingError` for CFG-free weights."""
     variant = run.request.variant or ("" if run.request.folder else run.chosen.variant)
-    checkpoint = read_f5_checkpoint(place_of(run), variant, run.follower.check)
+    checkpoint = read_f5_checkpoint(run.chosen.folder_at(run.request.folder), variant, run.follower.check)
     if trained_guidance(checkpoint.path) is not None:
         raise TrainingError(
             f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."

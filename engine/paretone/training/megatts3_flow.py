@@ -36,7 +36,6 @@ from paretone.training.fine_tuning import (
     flow_speaker,
     natural_speech,
     own_readings,
-    place_of,
     recorded_readings,
 )
 from paretone.training.flow_matching import (
@@ -185,7 +184,7 @@ NO_PHONES = Timed((), (), ())
 
 def subject(run: Run, wanted: SubjectOptions) -> Learning:
     """See :attr:`paretone.models.declaration.Model.subject`."""
-    request, follower, root = run.request, run.follower, place_of(run)
+    request, follower, root = run.request, run.follower, run.chosen.folder_at(run.request.folder)
     released = None if MegaMiniFolder.is_at(root) else OfficialFolder(root, follower.check)
     if released is None and request.manifest:
         raise TrainingError(

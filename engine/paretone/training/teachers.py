@@ -437,9 +437,7 @@ def read_teacher(model: str, folder: str, follower: Follower, vocoder: str = "")
     """Teacher for ``model``; ``folder`` and ``vocoder`` override the defaults. Raises like :func:`require_teacher`, and
     :class:`CheckpointError`."""
     chosen = require_teacher(model)
-    place = Path(folder) if folder else chosen.folder
-    if not place.is_dir():
-        raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
+    place = chosen.folder_at(folder)
     chosen.require_vocoder(vocoder)
     read: Callable[..., Teacher] = imported(chosen.teacher)
     return read(chosen, place, follower, *((vocoder,) if vocoder else ()))
