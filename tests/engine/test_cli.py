@@ -103,11 +103,7 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("speak", "--text", "a", "--out", "."), 1, ". is a folder"),
         (("speak", "--text-file", "none.txt", "--out", "a.wav"), 3, "There is no text none.txt; check the path"),
         (("speak", "--text", "a", "--out", "a.wav", "--voice", "nobody"), 2, "There is no voice named 'nobody'"),
-        (
-            ("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"),
-            4,
-            "There is no recording none.wav; check the path",
-        ),
+        (("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"), 4, "There is no recording none.wav"),
         (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript needs a recording"),
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("calibrate", "--text", "a"), 2, "No output: give"),
@@ -116,11 +112,9 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("group-tokens", "--technique", "token_groups:similarity=0.5"), 2, "are options of this command; see --help"),
         (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more --transcript options than recordings"),
         (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
-        (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("calibrate", "--table", "t.json", "--threshold", "1", "--thresholds", "1"), 2, "--threshold or --thresholds"),
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "0.2", ".1"), 2, "has a threshold twice"),
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "9"), 2, "Threshold must lie between"),
-        (("calibrate", "--table", "no/t.json", "--thresholds", "0.1"), 1, "The folder no does not exist"),
         (("download", "f5-mini"), 2, "F5 mini comes with Paretone"),
         (("download", "F5TTS_Base", "--accept-licence", "MIT"), 2, "is published under CC-BY-NC-4.0, not MIT"),
         (("calibrate", "--profile", "p.json", "--steps", "0"), 2, "Steps must lie between"),
@@ -132,7 +126,6 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("compare", "baseline", " "), 2, "A side of the comparison is empty"),
         (("compare", "baseline", "table="), 2, "table= names no file; write its path"),
         (("compare", "baseline", "steps=4", "--folder="), 2, "argument --folder: its value is empty; give one"),
-        (("speak", "--text", "a", "--out", "a.wav", "--profile", ""), 2, "argument --profile: its value is empty"),
         (("compare", "baseline", "steps=4,steps=8"), 2, "'steps' is given twice"),
         (("compare", "baseline", "seed=-1"), 2, "seed must be a whole number between 0 and 2**63 - 1, not -1"),
         (
@@ -147,7 +140,7 @@ def test_benches_are_listed(without_model: Console) -> None:
         (("roofline", "--trace", "t.json", "--csv", "t.json"), 1, "--trace and --csv name the same file"),
         (("export", "--target", "f5-tts", "--profile", "p", "--out", ""), 1, "The name of a folder to write is empty"),
         (("export-table", "none.json", "--out", "t.json"), 6, "There is no profile none.json"),
-        (("speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", "o.wav"), 5, "paretone download MegaTTS3', or"),
+        (("speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", "o.wav"), 5, "Type: paretone download MegaTTS3"),
     ],
 )
 def test_errors_are_one_sentence_and_an_exit_code(

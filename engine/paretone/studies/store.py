@@ -165,7 +165,7 @@ class Store(Database):
                 "INSERT INTO study (one, title, model, checkpoint, definition, file, created) VALUES (1, ?, ?, '', ?, "
                 "?, ?) ON CONFLICT (one) DO UPDATE SET title = excluded.title, definition = excluded.definition, "
                 "file = excluded.file",
-                (study.title, study.model, json_text(study.to_json()), file, now),
+                (study.title, study.model, json_text(study.definition), file, now),
             )
             _add_settings(connection, study.candidates)
 

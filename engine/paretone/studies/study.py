@@ -109,9 +109,6 @@ class Study:
             self.model, self.folder, self.variant, self.device, tuple(judges), texts, self.vocoder, self.batch
         )
 
-    def to_json(self) -> dict:
-        return dict(self.definition)
-
 
 def results_folder(file: str | Path) -> Path:
     return Path(file).parent / f"{Path(file).stem}.study"

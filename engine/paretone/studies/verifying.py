@@ -111,7 +111,7 @@ class _Verification:
         if file is None or not file.is_file():
             return study, Check("Definition", None, "The study's file is no longer there; its copy was used.")
         try:
-            same = definition.read(file).to_json() == study.to_json()
+            same = definition.read(file).definition == study.definition
         except PlainError as error:
             return study, Check("Definition", False, f"The study's file can no longer be read: {error}")
         wrong = [] if same else [f"{file} has been changed since the study ran"]

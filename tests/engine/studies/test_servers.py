@@ -52,7 +52,7 @@ def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatc
     assert (target.voice, target.token, target.fields) == ("mia", "secret", fields)
     assert target.body("Rice.", 3)["seed"] == 3, "the study's in place of the file's"
     assert "secret" not in json.dumps(servers[0].setting.to_json())
-    assert parse(found.to_json(), root=tmp_path).candidates == found.candidates and to_toml(found.to_json())
+    assert parse(found.definition, root=tmp_path).candidates == found.candidates and to_toml(found.definition)
 
 
 def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
     assert said == [{"seed": 3, "shift": 0.1}, {"seed": 3, "shift": 0.3}]
     assert targets[0].body("Rice.", None)["extra_params"] == {"seed": 5, "shift": 0.1}
     assert found.candidates[1].name == "Box, at 1 client, extra_params.shift 0.3"
-    assert parse(found.to_json(), root=tmp_path).candidates == found.candidates
+    assert parse(found.definition, root=tmp_path).candidates == found.candidates
 
 
 @pytest.mark.parametrize(

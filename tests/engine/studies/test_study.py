@@ -121,7 +121,6 @@ def test_a_search_is_read() -> None:
         ({"search": {**SPACE, "seed": 2**32}}, "search.seed must be at most 4294967295"),
         ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
         ({"sentences": "nowhere.txt"}, "nowhere.txt is no text file .No such file or directory"),
-        ({"colour": "red"}, "colour is an unknown field"),
         ({"search": {**SPACE, "objectives": ["loudness"]}}, "neither end of"),
         ({"search": {**SPACE, "constraint": [{"metric": "clipping"}]}}, "needs exactly one of at_most"),
         ({"manifest": "list.lst"}, "manifest has its own sentences and voices"),
