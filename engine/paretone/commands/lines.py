@@ -186,10 +186,8 @@ def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[
             try:
                 take = job.take(line.text)
             except Cancelled:
-                if not made:
-                    raise
-                done = f"{len(made)} of {len(lines)} files, all of which are kept in {place}"
-                raise Cancelled(f"Stopped after {done}; run the same command to go on.") from None
+                done = f"Stopped after {len(made)} of {len(lines)} files, all of which are kept in {place}; "
+                raise Cancelled(f"{done}run the same command to go on." if made else "") from None
             speech = job.speech(take)
             faults = checked(speech)
             notes = [*take.notes, *write_sound(path, take.samples, take.sample_rate)]

@@ -139,12 +139,8 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ended = session.carry_out(RunStudy(JOB, file, str(_folder(options)), options.ray or "", options.workers), hear)
     except Cancelled:
         done, total = progressed
-        if not done:
-            raise
-        raise Cancelled(
-            f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; run the same command to "
-            "resume."
-        ) from None
+        said = f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; "
+        raise Cancelled(f"{said}run the same command to resume." if done else "") from None
     results = found.read(_folder(options))
     answered = _status(results)
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}

@@ -343,10 +343,7 @@ class Store(Database):
 
 
 def pronunciations_in(folder: Path) -> str | None:
-    """The words and their pronunciations with which the study in ``folder`` was begun; ``None`` if that is not
-    known."""
-    if not (folder / DATABASE).is_file():
-        return None
+    """Words and their pronunciations with which the study in ``folder`` was begun; ``None``: unknown."""
     with suppress(PlainError), Store(folder, read_only=True) as store:
         return next((str(one.setting.options.get("pronunciations") or "") for one in store.settings()), None)
     return None
