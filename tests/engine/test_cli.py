@@ -77,7 +77,7 @@ def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Console) 
         assert f"{kind.exit_code}  {kind.__doc__.split('.')[0].split(';')[0]}" in text
 
 
-def test_models(without_model: Console) -> None:
+def test_models_and_benches_are_listed(without_model: Console) -> None:
     data = without_model.data("models", "--json")
     found = {one["id"]: one for one in data["models"]}
     assert found["f5-mini"]["available"] is True
@@ -90,9 +90,6 @@ def test_models(without_model: Console) -> None:
     listed = without_model("models").out
     assert "f5-mini" in listed
     assert "download with: paretone download F5TTS_v1_Base" in listed
-
-
-def test_benches_are_listed(without_model: Console) -> None:
     assert "skipping" in without_model.out("bench")
 
 

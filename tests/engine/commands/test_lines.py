@@ -37,9 +37,7 @@ def speak(console: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return speak
 
 
-def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(
-    speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, tmp_path: Path) -> None:
     text, out = tmp_path / "lines.txt", tmp_path / "out"
     text.write_text("Rice.\n\nIt's $5-10.\nMilk.\n")
     first = speak("--by-line", "--text-file", text, "--srt", tmp_path / "out.srt").data
@@ -57,7 +55,7 @@ def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(
     text.write_text("Rice.\nIt's $5-10.\nMilk.\n".replace("Milk", "Bread"))
     assert speak("--by-line", "--text-file", text).data["new"] == 1
     finished = lines.checked
-    with monkeypatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lines, "checked", lambda speech: signal.raise_signal(signal.SIGINT) or finished(speech))
         stopped = speak("--by-line", "--text-file", text, steps=3)
     assert stopped.code == 130 and "Stopped after 1 of 3 files, all of which are kept" in stopped.err

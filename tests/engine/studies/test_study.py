@@ -58,7 +58,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert found.title == "Mine"
     assert [one.text for one in found.utterances] == ["One sentence.", "Another."]
     same = tmp_path / "study.json"
-    same.write_text(json.dumps(found.to_json()), encoding="utf-8")
+    same.write_text(json.dumps(found.definition), encoding="utf-8")
     assert read(same).candidates == found.candidates
 
 
@@ -165,21 +165,13 @@ def test_files_that_are_no_studies(tmp_path: Path) -> None:
         read(tmp_path / "large.toml")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.toml", "[grid]\nsteps = [8, 16]\nsteps.steps = [4]\n"),
-        ("d.json", '{"grid": {"steps": [8, 16], "steps": {"steps": [4]}}}'),
-    ],
-)
-def test_an_option_and_a_technique_of_one_name_need_quotes(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=r'quote the technique\'s knob: "steps\.steps" = '):
-        read(tmp_path / name)
-
-
-def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) -> None:
-    path = tmp_path / "both.toml"
+def test_an_option_and_a_technique_of_one_name_vary_in_one_grid_with_quotes(tmp_path: Path) -> None:
+    path, as_json = tmp_path / "both.toml", tmp_path / "both.json"
+    path.write_text("[grid]\nsteps = [8, 16]\nsteps.steps = [4]\n", encoding="utf-8")
+    as_json.write_text('{"grid": {"steps": [8, 16], "steps": {"steps": [4]}}}', encoding="utf-8")
+    for one in (path, as_json):
+        with pytest.raises(StudyError, match=r'quote the technique\'s knob: "steps\.steps" = '):
+            read(one)
     path.write_text('sentences = ["One."]\n[grid]\nsteps = [8, 16]\n"steps.steps" = ["off", 4]\n', encoding="utf-8")
     found = [(one.setting.options["steps"], bool(one.setting.techniques)) for one in read(path).candidates]
     assert found == [(8, False), (16, False), (8, True), (16, True)]
