@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QAbstractAnimation, Qt
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
 from PySide6.QtWidgets import (
     QApplication,
@@ -113,9 +114,7 @@ def covered(image: QImage) -> set[tuple[int, int, int]]:
     return {(one.red(), one.green(), one.blue()) for one in pixels if one.alpha() == 255}
 
 
-@pytest.mark.parametrize(
-    "name", sorted(one.stem for one in resource("icons").glob("*.svg") if one.stem != EMBLEM), ids=str
-)
+@pytest.mark.parametrize("name", sorted({one.stem for one in resource("icons").glob("*.svg")} - {EMBLEM}))
 def test_every_icon_draws_something_in_the_colour_asked_for(qapp, name: str) -> None:
     svg = resource("icons", f"{name}.svg").read_text(encoding="utf-8")
     assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) <= {"none", "currentColor"}
@@ -127,15 +126,13 @@ def test_every_icon_draws_something_in_the_colour_asked_for(qapp, name: str) -> 
 
 @BOTH
 def test_icons_take_the_colours_of_the_palette(qapp, colours) -> None:
-    made = palette(colours)
-    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    made, role, group = palette(colours), QPalette.ColorRole, QPalette.ColorGroup
     for mode, state, expected in (
         (QIcon.Mode.Normal, QIcon.State.Off, made.color(group.Active, role.ButtonText)),
         (QIcon.Mode.Normal, QIcon.State.On, QColor(ON_GROUND)),
         (QIcon.Mode.Disabled, QIcon.State.Off, made.color(group.Disabled, role.ButtonText)),
     ):
-        image = icon("stop", made).pixmap(32, mode, state).toImage()
-        assert covered(image) == {(expected.red(), expected.green(), expected.blue())}
+        assert covered(icon("stop", made).pixmap(32, mode, state).toImage()) == {expected.getRgb()[:3]}
 
 
 _OURS = (layouts.VBoxLayout, layouts.HBoxLayout, layouts.GridLayout, layouts.FormLayout)
@@ -209,6 +206,9 @@ def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(shared_w
             window.workspaces.go_to(place.name)
         assert not sorted(set(_off_scale(window)))
     assert sum(isinstance(one.layout(), _OURS) for one in window.findChildren(QWidget)) > 40
+    effects = Qt.UIEffect.UI_AnimateMenu, Qt.UIEffect.UI_AnimateCombo, Qt.UIEffect.UI_AnimateTooltip
+    durations = {one.duration() for one in window.findChildren(QAbstractAnimation)}  # Qt makes one for each dock.
+    assert not any(map(QApplication.isEffectEnabled, effects)) and durations == {0}, "nothing moves by itself"
 
 
 def test_every_panel_fits_small_and_usual_screens(shared_window: MainWindow, qtbot: QtBot) -> None:
