@@ -55,7 +55,7 @@ from paretone import __version__
 from paretone.audio import sound_system
 from paretone.database import LockedError
 from paretone.errors import DeviceError, PlainError
-from paretone.own_process import cap_threads, leave_deleted_folder, share_one_heap
+from paretone.own_process import cap_threads, handling, leave_deleted_folder, share_one_heap
 from paretone.paths import resource
 from paretone.reading import printable
 from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
@@ -277,15 +277,14 @@ def _data(given: str) -> Path:
 
 
 def close_on_signals(window: MainWindow) -> list[int]:
-    """Close the window at SIGTERM and Ctrl-C as its user does, saving everything; returns the signals that came, so
-    far none."""
+    """Close the window as its user does, saving everything, at Ctrl-C, SIGTERM, and as its terminal is closed; returns
+    the signals that came, so far none."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         return came
 
-    # A shell lets what it starts in the background ignore Ctrl-C.
-    numbers = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) is not signal.SIG_IGN]
-    earlier = {one: signal.signal(one, lambda number, frame: came.append(number)) for one in numbers}
+    handled = contextlib.ExitStack()
+    handled.enter_context(handling(came.append))
     # Python handles signals between its own instructions, and a waiting window executes none.
     reading, writing = socket.socketpair()
     for end in (reading, writing):
@@ -302,8 +301,7 @@ def close_on_signals(window: MainWindow) -> list[int]:
     def let_go() -> None:
         notifier.setEnabled(False)
         signal.set_wakeup_fd(waked)
-        for one, handler in earlier.items():
-            signal.signal(one, handler)
+        handled.close()
         reading.close()
         writing.close()
 

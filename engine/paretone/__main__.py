@@ -1,7 +1,7 @@
 """The command ``paretone``; ``python -m paretone`` is the same.
 
-During the import of the command line (some tenths of a second), Ctrl-C and SIGTERM already end the process with the
-later message and exit code (:mod:`paretone.commands.terminal`).
+During the import of the command line (some tenths of a second), signals already end the process with the later message
+and exit code (:mod:`paretone.commands.terminal`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 
-_SIGNALS = signal.SIGINT, signal.SIGTERM
+from paretone.own_process import SIGNALS
 
 
 def main() -> int:
     """Run the command line; returns the process's exit code."""
-    handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in handled:
         signal.signal(number, _leave)
     from paretone import cli

@@ -16,8 +16,8 @@ from paretone.commands.arguments import ArgumentsError, Parser
 from paretone.commands.terminal import Session, Terminal, cancelling, exit_code, terminable
 from paretone.errors import Cancelled, CheckpointError, PlainError
 
-CANCELLED, TERMINATED = Cancelled.exit_code, 143
-"""Exit codes after Ctrl-C and SIGTERM, as in shells."""
+CANCELLED, TERMINATED, HUNG_UP = Cancelled.exit_code, 143, 129
+"""Exit codes after Ctrl-C, after SIGTERM and once the terminal is closed (SIGHUP), as in shells."""
 
 
 def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int] | None = None) -> int:
@@ -124,7 +124,8 @@ def parser(name: str | None = None) -> argparse.ArgumentParser:
 
 
 def _exit_codes() -> str:
-    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
+    meanings = {0: "Done.", HUNG_UP: "Cancelled as its terminal was closed (SIGHUP)."}
+    meanings |= {CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PlainError)]
     for kind in kinds:
         meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."

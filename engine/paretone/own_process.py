@@ -7,13 +7,34 @@ import ctypes
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Cancel what runs: Ctrl-C, a request to end, and a terminal that is closed."""
+
+
+@contextmanager
+def handling(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call ``handle`` with the number of each received signal of :data:`SIGNALS`. Ignored signals stay ignored, as
+    ``nohup`` requires. Python delivers signals to the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, frame: handle(number)) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """Variables that set the thread counts of maths libraries when these are loaded."""

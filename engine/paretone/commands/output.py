@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -86,7 +87,10 @@ def show(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        closed = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
         abandon()
+        if closed:  # The terminal, with whoever read it.
+            raise BrokenPipeError from error
         raise PlainError(f"The result could not be written to standard output: {files.reason(error)}.") from error
 
 

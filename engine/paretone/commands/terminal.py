@@ -1,4 +1,4 @@
-"""Jobs of commands: running them, showing them in a terminal, and cancelling them by Ctrl-C or SIGTERM."""
+"""Jobs of commands: running them, showing them in a terminal, and cancelling them by signals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,6 +17,7 @@ from paretone.commands import output
 from paretone.errors import Cancelled, SettingError
 from paretone.models.base import SpeechModel
 from paretone.observer import RemainingTime
+from paretone.own_process import handling
 from paretone.reading import printable, shortened
 from paretone.session.commands import Command, LoadModel
 from paretone.session.events import Caution, EngineStatus, Event, Progress
@@ -199,12 +200,13 @@ class Cancellation(threading.Event):
 
 @contextmanager
 def cancelling() -> Iterator[Cancellation]:
-    """Event set by the first Ctrl-C or SIGTERM. The second one raises :class:`KeyboardInterrupt` at once; so does the
-    first after :data:`GRACE_SECONDS` unless the main thread has seen it: long imports never check."""
+    """Event set by the first signal. The second one raises :class:`KeyboardInterrupt` at once; so does the first after
+    :data:`GRACE_SECONDS` unless the main thread has seen it: long imports never check."""
     cancelled = Cancellation()
     insisting: list[threading.Timer] = []
 
     def cancel(number: int) -> None:
+        _note(number)
         if insisting:
             raise KeyboardInterrupt
         cancelled.set()
@@ -221,7 +223,7 @@ def cancelling() -> Iterator[Cancellation]:
         else:
             _thread.interrupt_main(signal.Signals(number))
 
-    with _handling((signal.SIGINT, signal.SIGTERM), cancel):
+    with handling(cancel):
         try:
             yield cancelled
         finally:
@@ -233,14 +235,14 @@ def cancelling() -> Iterator[Cancellation]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Make SIGTERM raise :class:`KeyboardInterrupt` like Ctrl-C; :func:`exit_code` distinguishes them."""
+    """Make all signals raise :class:`KeyboardInterrupt` like Ctrl-C; :func:`exit_code` distinguishes them."""
 
     def interrupt(number: int) -> None:
+        _note(number)
         raise KeyboardInterrupt
 
-    global _last_signal
-    _last_signal = signal.SIGINT
-    with _handling((signal.SIGINT, signal.SIGTERM), interrupt):
+    _note(signal.SIGINT)
+    with handling(interrupt):
         yield
 
 
@@ -261,26 +263,9 @@ def ending(stopped: Exception | None, done: str, activity: str) -> tuple[str, in
 _last_signal: int = signal.SIGINT
 
 
-@contextmanager
-def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Call ``handle`` with the number of each received signal. Ignored signals stay ignored, as ``nohup`` requires.
-    Python delivers signals to the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def arrived(number: int, frame: object) -> None:
-        global _last_signal
-        _last_signal = number
-        handle(number)
-
-    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, arrived) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _note(number: int) -> None:
+    global _last_signal
+    _last_signal = number
 
 
 def _left(seconds: float | None) -> str:

@@ -10,7 +10,6 @@ import math
 import platform
 import secrets
 import shutil
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingErro
 from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
+from paretone.own_process import handling
 from paretone.reading import first_line, legible, parsed_json, read_bytes, shortened, shown
 from paretone.training.processes import Processes
 from paretone.training.requests import CHECKPOINT, TrainingProgress
@@ -85,27 +85,18 @@ class StopRequest(threading.Event):
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Event set by Ctrl-C or a termination request; a second one raises :class:`KeyboardInterrupt` at once. Outside the
+    """Event set by a signal that cancels; a second one raises :class:`KeyboardInterrupt` at once. Outside the
     main thread, which cannot handle signals, nothing sets it."""
     asked = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
 
-    def ask(number: int, frame: object) -> None:
+    def ask(number: int) -> None:
         if asked.number:
             raise KeyboardInterrupt
         asked.number = number
         asked.set()
 
-    for one in earlier:
-        signal.signal(one, ask)
-    try:
+    with handling(ask):
         yield asked
-    finally:
-        for one, handler in earlier.items():
-            signal.signal(one, handler)
 
 
 LOG = "training.jsonl"

@@ -2,6 +2,7 @@
 exit code, never a traceback."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,11 @@ def test_results_arrive_without_the_other_streams() -> None:
     assert json.loads(done.stdout)["models"]
     code = "from paretone.commands import output; output.prepare(); print(open('/dev/null').fileno() > 2)"
     assert run(f'{sys.executable} -c "{code}" <&- 2>&-').stdout == "True\n"
+    master, terminal = os.openpty()
+    with subprocess.Popen([sys.executable, "-m", "paretone", "models"], stdout=terminal) as process:
+        os.close(master)
+    os.close(terminal)
+    assert process.returncode == 0, "a terminal that was closed is a reader that has stopped"
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"

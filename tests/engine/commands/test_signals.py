@@ -14,6 +14,7 @@ import pytest
 
 from paretone.commands.terminal import cancelling, terminable
 from paretone.models.files.checkpoints import fingerprint
+from paretone.own_process import SIGNALS
 from paretone.training.session import CHECKPOINT, stop_requests
 from paretone.training.spoken_tokens import write_tokens
 from tests.engine.training.test_companions import utterances
@@ -185,7 +186,7 @@ def test_a_signal_may_come_before_the_command_line_is_imported_even_with_a_close
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, b"")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_the_second_signal_interrupts_a_training_at_once(number: signal.Signals) -> None:
     with terminable(), cancelling(), stop_requests() as asked:
         signal.raise_signal(number)

@@ -11,6 +11,7 @@ import pytest
 from paretone.commands import terminal
 from paretone.commands.terminal import Terminal, cancelling, exit_code, terminable
 from paretone.errors import Cancelled
+from paretone.own_process import SIGNALS
 from paretone.session.events import EngineStatus, Progress
 
 
@@ -115,7 +116,7 @@ def test_a_signal_that_the_process_was_started_to_ignore_stays_ignored() -> None
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_signal_cancels_and_the_second_one_ends(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with terminable():
