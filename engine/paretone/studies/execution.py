@@ -77,9 +77,14 @@ class TaskRunner:
                 **({"vocoder": wanted.vocoder} if wanted.vocoder else {}),
             )
             self._machine = describe().line
-        if self._judges is None:
-            self._judges = [judge_named(name).ready(wanted.texts, self._device) for name in wanted.judges]
+        self._ready_judges()
         return self._model
+
+    def _ready_judges(self) -> list[Judge]:
+        if self._judges is None:
+            wanted = self._equipment
+            self._judges = [judge_named(name).ready(wanted.texts, self._device) for name in wanted.judges]
+        return self._judges
 
     def carry_out(self, task: Task, observer: Observer) -> Outcome:
         """Do ``task`` and report calibration progress to ``observer``; a failure of the task is returned as
@@ -235,4 +240,4 @@ class TaskRunner:
         self, spoken: StudySentence, samples: np.ndarray, rate: int, seams: Sequence[float] = ()
     ) -> tuple[Verdict, ...]:
         given = spoken.text, spoken.voice, samples, rate
-        return tuple(heard(one, *given, seams) for one in self._judges or ())
+        return tuple(heard(one, *given, seams) for one in self._ready_judges())

@@ -1,14 +1,15 @@
 """Checking a study's results: whether what is stored agrees with itself, with the study's file, the weights and the
 code, and whether some takes, made and judged again, are the same. Torch-free.
 
-Nothing is written. Times are not checked: they are the machine's.
+Nothing is written. Times are not checked: they are the machine's. What servers replied is judged again, not asked for
+again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,7 @@ class _Verification:
         self._settings = {one.key: one for one in store.settings()}
 
     def checks(self) -> Iterator[Check]:
-        observer = self._observer
-        observer.status("Checking what is stored")
+        self._observer.status("Checking what is stored")
         yield self._records()
         yield self._audio()
         study, definition_check = self._definition()
@@ -72,11 +72,10 @@ class _Verification:
             return
         yield self._texts(study)
         yield self._code()
-        if all(one.origin == SERVER for one in self._settings.values()):
-            return  # What servers did is not done again.
         judges = dict.fromkeys(verdict.judge for take in self._takes for verdict in take.verdicts)
         runner = self._equip(study.equipment([*judges]))
-        yield self._weights(runner.equip(observer).info.all_weights)
+        if any(one.origin != SERVER for one in self._settings.values()):
+            yield self._weights(runner.equip(self._observer).info.all_weights)
         yield from self._counted_again()
         yield from self._again(study, runner)
 
@@ -138,14 +137,9 @@ class _Verification:
         return Check("Code", True, f"It was made with what is installed here: {now}.")
 
     def _weights(self, loaded: str) -> Check:
-        stored = self._about["checkpoint"]
-        if stored == loaded:
-            return Check("Weights", True, f"The weights are those of the study, {checkpoint_text(stored)}.")
-        return Check(
-            "Weights",
-            False,
-            f"The study was made with the weights {checkpoint_text(stored)}, but {checkpoint_text(loaded)} were found.",
-        )
+        stored, found = self._about["checkpoint"], checkpoint_text(loaded)
+        wrong = f"the study was made with the weights {checkpoint_text(stored)}, but {found} were found"
+        return _check("Weights", [wrong] * (stored != loaded), f"The weights are those of the study, {found}.")
 
     def _counted_again(self) -> Iterator[Check]:
         """Errors in all stored transcripts, counted by the normalisers as they are now."""
@@ -164,30 +158,36 @@ class _Verification:
     # --- Made and judged again ----------------------------------------------------------------------------------------
     def _again(self, study: Study, runner: TaskRunner) -> Iterator[Check]:
         spoken = {one.key: one for one in study.utterances}
+        cloned = {one.key: one.cloned for one in study.candidates if one.origin == SERVER}
         there = [
             take
             for take in self._takes
             if take.cell.utterance in spoken
             and take.cell.round == 0
             and take.cell.setting in self._settings
-            and self._settings[take.cell.setting].origin != SERVER
+            and (self._settings[take.cell.setting].origin != SERVER or take.cell.setting in cloned)
             and self._store.is_heard(take)
         ]
         there.sort(key=lambda one: (self._settings[one.cell.setting].place, one.take))
         # At equal distances, so that they are of different settings.
         count = min(self._wanted, len(there))
         sample = [there[(2 * place + 1) * len(there) // (2 * count)] for place in range(count)]
-        artefacts, judged, unlike, misjudged = self._store.artefacts(), 0, [], []
+        artefacts, made, judged, unlike, misjudged = self._store.artefacts(), 0, 0, [], []
         for number, take in enumerate(sample):
             self._observer.progress(number, len(sample))
-            self._observer.status(f"Making take {number + 1} of {len(sample)} again")
-            stored = self._store.audio(take.take)
-            candidate = self._settings[take.cell.setting].candidate
-            again = Speak.of(take.cell, candidate, spoken[take.cell.utterance], artefacts.get(take.cell.setting))
-            outcome = runner.carry_out(again, self._observer)
+            stored, said_in, outcome = self._store.audio(take.take), spoken[take.cell.utterance], None
+            if take.cell.setting in cloned:
+                self._observer.status(f"Judging take {number + 1} of {len(sample)} again")
+                said_in = replace(said_in, voice=cloned[take.cell.setting] or said_in.voice)
+            else:
+                self._observer.status(f"Making take {number + 1} of {len(sample)} again")
+                made += 1
+                candidate = self._settings[take.cell.setting].candidate
+                again = Speak.of(take.cell, candidate, said_in, artefacts.get(take.cell.setting))
+                outcome = runner.carry_out(again, self._observer)
             # The take that was made again knows where its pieces were joined; the stored audio does not.
             seams = outcome.seams if isinstance(outcome, Made) else ()
-            heard = runner.hear(spoken[take.cell.utterance], stored, take.sample_rate, seams)
+            heard = runner.hear(said_in, stored, take.sample_rate, seams)
             judged += len(take.verdicts)
             misjudged += [said for one in take.verdicts if (said := _differs(one, heard, take.take))]
             if isinstance(outcome, Failed):
@@ -197,10 +197,11 @@ class _Verification:
         self._observer.progress(len(sample), len(sample))
         if not sample:
             yield Check("Takes made again", None, "No take was made again.")
-            return
-        yield _check("Takes made again", unlike, f"{counted(len(sample), 'take', 'takes')} made again: the same.")
+        if made:
+            yield _check("Takes made again", unlike, f"{counted(made, 'take', 'takes')} made again: the same.")
         if judged:
-            yield _check("Judges", misjudged, f"{counted(judged, 'verdict', 'verdicts')} on them: the same.")
+            said = f"{counted(judged, 'verdict', 'verdicts')} on {counted(len(sample), 'take', 'takes')}: the same."
+            yield _check("Judges", misjudged, said)
 
 
 def _check(title: str, wrong: Sequence[str], right: str) -> Check:

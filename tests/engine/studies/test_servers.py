@@ -14,10 +14,14 @@ import pytest
 import soundfile
 from aiohttp import web
 
+import paretone
+from paretone import files
 from paretone.audio.recording import read_recording
+from paretone.database import audio_path
 from paretone.errors import Cancelled, StudyError
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
+from paretone.serving.speech_api import pcm
 from paretone.studies.definition import parse, to_toml
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED
@@ -30,8 +34,7 @@ from tests.engine.studies.small import Follower, finished, study, takes_in
 
 HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
 ANNA = catalogue.voice("anna", "f5-mini")
-SECOND = b"\1\0" * 24_000
-"""Of sound."""
+SAID = pcm(read_recording(ANNA.audio).samples[:60_000])
 
 
 def test_a_setting_is_made_of_each_load_and_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -135,7 +138,7 @@ def test_a_server_that_goes_away_is_asked_again_for_what_is_missing(tmp_path: Pa
         if left[0] < 0:
             assert request.transport is not None
             request.transport.abort()
-        return web.Response(body=SECOND)
+        return web.Response(body=SAID)
 
     with answering(answer) as address:
         asked = study(grid=None, options=None, server=[{"url": address, "rate": 50}])
@@ -149,7 +152,7 @@ def test_a_server_that_goes_away_is_asked_again_for_what_is_missing(tmp_path: Pa
         assert not read(tmp_path / "s").failures and set(kept) < set(takes_in(tmp_path / "s"))
 
 
-def test_a_cancelled_study_leaves_its_server_at_once_and_goes_on_with_it(tmp_path: Path) -> None:
+def test_a_cancelled_study_leaves_its_server_at_once_goes_on_with_it_and_is_verified(tmp_path: Path) -> None:
     reached, left = threading.Event(), threading.Event()
 
     async def answer(request: web.Request) -> web.Response:
@@ -159,7 +162,7 @@ def test_a_cancelled_study_leaves_its_server_at_once_and_goes_on_with_it(tmp_pat
         except asyncio.CancelledError:
             left.set()
             raise
-        return web.Response(body=SECOND)
+        return web.Response(body=SAID)
 
     class Impatient(Follower):
         slow = True
@@ -170,14 +173,22 @@ def test_a_cancelled_study_leaves_its_server_at_once_and_goes_on_with_it(tmp_pat
 
     follower = Impatient()
     with answering(answer) as address:
-        asked = study(grid=None, options=None, server=[{"url": address, "clients": 2, "ref_audio": ANNA.audio}])
+        server = {"url": address, "clients": 2, "ref_audio": ANNA.audio}
+        asked = study(grid=None, options=None, judges=["voice"], server=[server])
         with pytest.raises(Cancelled):
             finished(tmp_path / "s", asked, follower)
         assert left.wait(PATIENCE_SECONDS) and not takes_in(tmp_path / "s")
         follower.slow = False
         assert finished(tmp_path / "s", asked) == FINISHED
     with Store(tmp_path / "s", read_only=True) as store:
-        assert [one.voice for one in store.takes()] == [own_voice(ANNA.audio).id] * 3, "whom it cloned"
+        takes = store.takes()
+    assert [one.voice for one in takes] == [own_voice(ANNA.audio).id] * 3, "whom it cloned"
+    checked = lambda: {one.title: one for one in paretone.verify_study(tmp_path / "s", takes=2)}  # noqa: E731
+    assert checked()["Judges"].detail == "2 verdicts on 2 takes: the same." and "Weights" not in checked()
+    another = read_recording(catalogue.voice("bella", "f5-mini").audio)
+    for one in takes:
+        audio_path(tmp_path / "s", one.take).write_bytes(files.wav(another.samples[:60_000], another.sample_rate))
+    assert "the judge voice found voice_similarity" in checked()["Judges"].detail
 
 
 def test_a_server_that_is_not_there_leaves_the_rest_of_the_study(tmp_path: Path) -> None:
