@@ -122,18 +122,10 @@ def named_in(sentence: str) -> Extra | None:
     return None
 
 
-def require_serving() -> None:
-    """Raise :class:`PlainError` where a speech server, and its client, cannot run."""
-    if find_spec("aiohttp") is None:
-        raise PlainError(f"Speech over HTTP needs aiohttp, which is not installed; {how_to_add('serve')}.")
-
-
-def require_remote() -> None:
-    """Raise :class:`PlainError` where an engine cannot be served, or used elsewhere."""
+def require_serving(what: str = "Speech over HTTP") -> None:
+    """Raise :class:`PlainError` where nothing can be served or used over a network."""
     if missing := extra("serve").missing:
-        raise PlainError(
-            f"An engine elsewhere needs {' and '.join(missing)}, not installed here; {how_to_add('serve')}."
-        )
+        raise PlainError(f"{what} needs {' and '.join(missing)}, not installed here; {how_to_add('serve')}.")
 
 
 def why_no_training() -> str:

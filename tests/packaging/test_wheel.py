@@ -88,6 +88,18 @@ def run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> st
     return done.stdout
 
 
+def test_an_installation_makes_the_wheel_that_it_came_from(
+    wheel: Path, installed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    code = "import pathlib, sys; from paretone.remote.ssh import packed_again; packed_again(pathlib.Path(sys.argv[1]))"
+    run([str(installed / "bin" / "python"), "-c", code, wheel.name], tmp_path, environment)
+    contents = [
+        {one.filename: one.CRC for one in zipfile.ZipFile(one).infolist()} for one in (wheel, tmp_path / wheel.name)
+    ]
+    (record,) = (one for one in contents[0] if one.endswith("RECORD"))
+    assert contents[0] | {record: contents[1][record]} == contents[1], "its own list may have another order"
+
+
 def test_registries_take_it_and_everything_that_runs_is_in_it(wheel: Path, shipped: list[str]) -> None:
     assert wheel.stat().st_size < LARGEST
     with zipfile.ZipFile(wheel) as archive:

@@ -29,7 +29,10 @@ from paretone.session import commands, events
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.store import Store
 from paretone.techniques.ditreducio.record import CalibrationRequest
+from paretone.techniques.guidance_free import GuidanceFreeRequest
+from paretone.training.requests import TrainingProgress
 from tests.engine.remote.elsewhere import Host, Relay, Window
+from tests.engine.training.toy_model import toy_manifest, toy_model
 
 VOICE = shipped_voices()[0]
 TEXT = "The birch canoe slid on the smooth planks. Glue the sheet to the dark blue background. Rice is often served."
@@ -64,6 +67,8 @@ class Trial:
 
     def __init__(self, here: Window, folder: Path, relay: Relay) -> None:
         self._here, self._folder, self._relay, self._job = here, folder, relay, 1
+        self._toy: dict[str, str] = {}
+        """What is trained, and on what."""
         self.unexplained = 0.0
         """Seconds that a piece of the last main job came after the engine had it and the line was whole again."""
 
@@ -103,6 +108,23 @@ class Trial:
         job, how = self._done(lambda job: commands.Prepare(job, "ditreducio", request), hurt)
         reports = [repr(one.report) for one in self._of(job, events.PreparationReport)]
         return [how, *reports, *(one.result.record.table.fingerprint for one in self._of(job, events.Prepared))]
+
+    def training(self, hurt: Hurt) -> list[object]:
+        if not self._toy:
+            self._toy = {"manifest": str(toy_manifest(self._folder)), "folder": str(toy_model(self._folder / "toy"))}
+        work = str(self._here.data / "training" / f"{self._job}")
+        request = GuidanceFreeRequest(
+            model="f5-mini", work=work, **self._toy, weight=0.5, steps=100, device="cpu", threads=1
+        )
+
+        def between_steps() -> tuple[float, float] | None:
+            self._here.recorder.wait_for_kind(events.PreparationReport, self._job)
+            return hurt()
+
+        job, how = self._done(lambda job: commands.Prepare(job, "guidance_free", request), between_steps)
+        told = [one.report for one in self._of(job, events.PreparationReport)]
+        steps = [(one.step, *one.losses.items()) for one in told if isinstance(one, TrainingProgress)]
+        return [how, *steps, *(one.result.steps for one in self._of(job, events.Prepared))]
 
     def study(self, hurt: Hurt) -> list[object]:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
@@ -210,7 +232,7 @@ def why_no_namespaces() -> str:
 
 
 Found = dict[str, dict[str, list[float]]]
-JOBS = ("main_job", "calibration", "study", "cancel")
+JOBS = ("main_job", "calibration", "training", "study", "cancel")
 
 
 def measured(rounds: int, seed: int = 1) -> Found:
@@ -289,7 +311,7 @@ def main() -> None:
         print(f"Link down: not tried, {reason}.")
     else:
         found |= measured_by_link(options.rounds, options.seed)
-    print("| The line is | main job | calibration | study | cancel | unexplained wait |\n|---|---|---|---|---|---|")
+    print(f"| The line is | {' | '.join(JOBS)} | unexplained wait |\n|---{'|---' * len(JOBS)}|---|")
     for title, jobs in found.items():
         counts = " | ".join(f"{wrong:g} of {rounds:g}" for rounds, wrong, _ in jobs.values())
         print(f"| {title} | {counts} | {jobs['main_job'][2]:.3f} s |")

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMenu
 from shiboken6 import isValid
 
 from paretone.errors import PlainError
-from paretone.extras import require_remote
+from paretone.extras import require_serving
 from paretone.models.base import Voice
 from paretone.remote import START
 from paretone.session.events import EngineReady, Event, ModelDownloaded, ModelLoaded
@@ -102,7 +102,7 @@ class EnginesPresenter(Presenter):
         return "Jobs run or wait on this engine: let them end, or cancel them (Queue)." if self._state.jobs.busy else ""
 
     def _ask_for_host(self) -> None:
-        require_remote()
+        require_serving("An engine elsewhere")
         dialog = HostDialog(self._window)
         dialog.submitted.connect(self.add)
         build.show(dialog)
@@ -121,7 +121,7 @@ class EnginesPresenter(Presenter):
     # --- Engines ------------------------------------------------------------------------------------------------------
     def use(self, name: str, take_over: bool = False) -> None:
         """Compute on the host ``name``. Raises :class:`PlainError`."""
-        require_remote()
+        require_serving("An engine elsewhere")
         from paretone.remote.client import RemoteEngine
         from paretone.remote.ssh import SshHost, SshLink
 

@@ -15,7 +15,7 @@ from paretone.commands import arguments, speak
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.errors import SettingError
-from paretone.extras import require_remote, require_serving
+from paretone.extras import require_serving
 from paretone.paths import data_folder
 from paretone.remote import ENGINE
 from paretone.wording import counted
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _run_engine(options: argparse.Namespace, session: Session) -> Result:
-    require_remote()
+    require_serving("An engine elsewhere")
     from paretone.remote import server
 
     if options.host != LOCAL[0] or options.token:

@@ -392,16 +392,10 @@ class RemoteEngine(Posting):
                 self._unseen.append((self._number, command, message))
                 await socket.send_bytes(message)
                 if isinstance(command, commands.ShutDown):
-                    await self._wait_for_end(socket)
+                    self._ending = True
+                    await asyncio.sleep(_CLOSE_SECONDS)  # Unless the host closes the line before.
                     return
             await self._wanted.wait()
-
-    async def _wait_for_end(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._ending = True
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                while not socket.closed:
-                    await asyncio.sleep(0.05)
 
     async def _asking(self, ask: wire.Ask) -> Any:
         """The host's answer. Raises :class:`PlainError`, and :class:`ConnectionError` if the line breaks."""

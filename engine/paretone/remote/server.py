@@ -129,7 +129,7 @@ class EngineServer:
         self.token = secrets.token_urlsafe(32)
         self.files, self.outbox = HostFiles(data), Outbox()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._news, self._lock, self.over = asyncio.Event(), asyncio.Lock(), asyncio.Event()
+        self._news, self._lock, self.over = asyncio.Event(), asyncio.Lock(), False
         self._engine: EngineThread | None = None
         self._session, self._received = "", 0
         self._window: wire.Hello | None = None
@@ -158,12 +158,10 @@ class EngineServer:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._news.set)
 
-    async def watch(self) -> None:
-        """End the engine once no window has come back for the grace period and no job is left."""
-        while not self.over.is_set():
-            await asyncio.sleep(min(1.0, self._grace / 4))
-            if self._connection is None and not self._jobs and time.monotonic() - self._left > self._grace:
-                await self.end()
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether no window has come back for the grace period and no job is left."""
+        return self._connection is None and not self._jobs and time.monotonic() - self._left > self._grace
 
     async def end(self, again: bool = False) -> None:
         """End the engine, and begin ``again`` or end the server."""
@@ -175,7 +173,7 @@ class EngineServer:
         if again:
             self.begin()
         else:
-            self.over.set()
+            self.over = True
 
     # --- Connections --------------------------------------------------------------------------------------------------
     def application(self) -> web.Application:
@@ -219,7 +217,8 @@ class EngineServer:
 
     async def _admit(self, hello: wire.Hello, socket: web.WebSocketResponse) -> None:
         """Make ``socket`` the window's connection. Raises :class:`SettingError` if another window has the engine."""
-        known = self._window
+        # Not abandoned while the jobs of the window before it are cancelled.
+        known, self._left = self._window, time.monotonic()
         if known is None or known.window != hello.window:
             if self._connection is not None and known is not None:
                 raise SettingError(
@@ -289,7 +288,7 @@ class EngineServer:
         tree = wire.plain(found.payload)
         job = tree.get("job") if isinstance(tree, dict) else None
         try:
-            command = self._here(wire.of(tree, commands.Command))
+            command = self._here(tree)
             if isinstance(command, commands.ShutDown):
                 await self.end(again=self._stay)
                 if self._connection is not None:
@@ -303,12 +302,12 @@ class EngineServer:
                 raise wire.WireError(str(error)) from error
             self._post(events.JobFailed(job, str(error)))
 
-    def _here(self, command: commands.Command) -> commands.Command:
-        """``command`` with the paths of this machine. Raises :class:`PlainError`."""
+    def _here(self, tree: Any) -> commands.Command:
+        """The command with the paths of this machine. Raises :class:`PlainError`."""
         path = self.files.path
-        found: Any = wire.changed(command, lambda one: moved(one, path, path))
-        field = WRITTEN.get(type(command), "")
-        if field and (given := getattr(command, field)):
+        found: Any = wire.of(tree, commands.Command, lambda one: moved(one, path, path))
+        field = WRITTEN.get(type(found), "")
+        if field and (given := getattr(found, field)):
             if not given.startswith(MADE):
                 raise SettingError("A window elsewhere cannot say where the host writes.")
             place = Path(path(given))
@@ -392,12 +391,10 @@ async def serve(
         _keep(state_file(server.data), found)
         ready(found)
         server.begin()
-        watching = asyncio.create_task(server.watch())
         try:
-            while not stopped() and not server.over.is_set():
+            while not (stopped() or server.over or server.is_abandoned):
                 await asyncio.sleep(0.1)
         finally:
-            watching.cancel()
             state_file(server.data).unlink(missing_ok=True)
             await server.end()
 

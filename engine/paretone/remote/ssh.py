@@ -15,16 +15,18 @@ import shutil
 import signal
 import socket
 import tempfile
+import zipfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from paretone import __version__
-from paretone.extras import pip
+from paretone.extras import PROJECT, pip
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
-from paretone.reading import printable, shortened
+from paretone.reading import first_line, printable, shortened
 from paretone.remote import ENGINE, START
 from paretone.remote.client import INSTALL, LinkError
 
@@ -250,9 +252,7 @@ with over:
     os.remove(wheel)
     link = top / (NAME + ".link")
     link.symlink_to(NAME)
-    before = engine.resolve() if engine.is_symlink() else top / "engine-before"
-    if engine.exists() and not engine.is_symlink():
-        engine.rename(before)
+    before = engine.resolve()
     os.replace(link, engine)
     for one in top.glob("engine-*"):
         if one not in (made, before):  # An engine of the one before may still run.
@@ -262,6 +262,7 @@ with over:
 _READ = "import sys; exec(eval(sys.stdin.readline()))"
 """Runs a script that comes as one line, after which standard input stays open."""
 _COPY_BYTES = 1 << 18
+_OF_INSTALLERS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
 _STEPS = {"look": 0.0, "make": 0.02, "copy": 0.2, "install": 0.5}
 """Share of an installation that is done when a step begins."""
 
@@ -359,16 +360,17 @@ async def _run(
 
 
 async def _made_wheel(folder: Path) -> Path:
-    """A wheel of this version: made from the checkout, or fetched from the package index."""
+    """A wheel of this version: made from the checkout, or of the files that a wheel has installed."""
+    name = f"paretone-{__version__}-py3-none-any.whl"
     if packaged():
         raise LinkError(
-            "The packaged program cannot make what a host installs: run pip install 'paretone[serve]' there."
+            f"The packaged program cannot make what a host installs: copy {name} there and run pip install "
+            f"'./{name}[serve]'."
         )
-    here = (CHECKOUT / "pyproject.toml").is_file()
-    how = ["wheel", "--no-build-isolation", str(CHECKOUT)] if here else ["download", f"paretone=={__version__}"]
-    process = await _started(
-        [*pip(), "--quiet", *how, "--no-deps", f"--{'wheel-dir' if here else 'dest'}", str(folder)]
-    )
+    if not PROJECT.is_file():
+        return await asyncio.to_thread(packed_again, folder / name)
+    how = ["wheel", "--no-build-isolation", str(CHECKOUT), "--no-deps", "--wheel-dir", str(folder)]
+    process = await _started([*pip(), "--quiet", *how])
     try:
         _, said = await process.communicate()
     finally:
@@ -381,3 +383,21 @@ async def _made_wheel(folder: Path) -> Path:
     if process.returncode or found is None:
         raise LinkError(f"The package could not be made: {shortened(said.decode('utf-8', 'replace').strip(), 600)}")
     return found
+
+
+def packed_again(wheel: Path) -> Path:
+    """Make the wheel that this program was installed from. Raises :class:`LinkError`."""
+    rows: list[str] = []
+    try:
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+            for one in distribution("paretone").files or ():
+                # Not what an installer adds: programs, compiled code, and its notes.
+                if ".." in one.parts or one.suffix == ".pyc" or one.name in _OF_INSTALLERS:
+                    continue
+                made.write(str(one.locate()), one.as_posix())
+                rows.append(f"{one.as_posix()},{f'{one.hash.mode}={one.hash.value}' if one.hash else ''},{one.size}\n")
+            record = f"paretone-{__version__}.dist-info/RECORD"
+            made.writestr(record, "".join([*rows, f"{record},,\n"]))
+    except (OSError, PackageNotFoundError) as error:
+        raise LinkError(f"The package could not be made: {first_line(error)}; install Paretone here again.") from error
+    return wheel

@@ -155,12 +155,7 @@ def _classes(hint: Any) -> Iterator[type]:
     if dataclasses.is_dataclass(hint) or issubclass(hint, Enum):
         yield hint
     elif getattr(hint, "_is_protocol", False):
-        yield from (one for one in _frozen_in(hint.__module__) if fits_class(one, hint))
-
-
-def fits_class(kind: type, hint: type) -> bool:
-    """Whether ``kind`` is a ``hint``, a class or a protocol."""
-    return has_names_of(hint, kind) if getattr(hint, "_is_protocol", False) else issubclass(kind, hint)
+        yield from (one for one in _frozen_in(hint.__module__) if has_names_of(hint, one))
 
 
 def _name(kind: type) -> str:
@@ -181,7 +176,7 @@ def field_types(kind: Any) -> dict[str, Any]:
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
 Replace = Callable[[Any], Any]
-"""Replaces an object before it is written, such as a voice by one with a path that the host knows."""
+"""Replaces an object before it is written, or once it is read, such as a voice by one with a path of the host."""
 
 
 def packed(value: Any, replace: Replace = lambda value: value) -> Any:
@@ -276,17 +271,13 @@ def _decoded(content: msgspec.Raw | bytes, problem: str, **how: Any) -> Any:
         raise WireError(f"{problem}: {shortened(str(error))}.") from error
 
 
-def changed(value: commands.Command, change: Replace) -> commands.Command:
-    return of(plain(msgspec.Raw(msgspec.msgpack.encode(packed(value, change)))), commands.Command)
-
-
 Root = TypeVar("Root", commands.Command, events.Event)
 
 
-def of(data: Any, root: type[Root]) -> Root:
-    """The command or event that :func:`plain` values say. Raises :class:`WireError`."""
+def of(data: Any, root: type[Root], replace: Replace = lambda value: value) -> Root:
+    """The command or event that :func:`plain` values say. Raises :class:`WireError`, and what ``replace`` raises."""
     try:
-        found = _read(data)
+        found = _read(data, replace)
     except RecursionError as error:
         raise WireError("The message is nested too deeply.") from error
     if not isinstance(found, root):
@@ -309,16 +300,16 @@ def _read_array(code: int, data: memoryview) -> np.ndarray:
     return np.frombuffer(data[1 + data[0] :], dtype).reshape(shape).copy()
 
 
-def _read(value: Any) -> Any:
+def _read(value: Any, replace: Replace) -> Any:
     """Plain values with the objects that they name: each of a declared type, its fields as its annotations say."""
     if isinstance(value, list):
-        return tuple(map(_read, value))
+        return tuple(_read(one, replace) for one in value)
     if not isinstance(value, dict):
         return value
     if not isinstance(name := value.get(_TYPE), str):
         raise WireError(f"A table of the message has no type: {_shown(value)}.")
     if name == _TABLE:
-        return {_read(key): _read(one) for key, one in _pairs(value)}
+        return {_read(key, replace): _read(one, replace) for key, one in _pairs(value)}
     if name == _VALUES:
         return _values(value)
     kind: Any = declared().get(name)
@@ -334,14 +325,15 @@ def _read(value: Any) -> Any:
     hints = field_types(kind)
     if unknown := [field for field in value if field not in hints and field != _TYPE]:
         raise WireError(f"{kind.__name__} has no field {_shown(unknown[0])} here; update Paretone on both machines.")
-    given = {field: _read(one) for field, one in value.items() if field != _TYPE}
+    given = {field: _read(one, replace) for field, one in value.items() if field != _TYPE}
     for field, one in given.items():
         if reason := misfit(f"{kind.__name__}.{field}", one, hints[field]):
             raise WireError(f"{reason}.")
     try:
-        return kind(**given)
+        made = kind(**given)
     except Exception as error:  # The checks of any class.
         raise WireError(f"The message is no {kind.__name__}: {shortened(str(error)).rstrip('.')}.") from error
+    return replace(made)
 
 
 def _values(value: dict[str, Any]) -> Values:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,10 +45,11 @@ def test_from_add_host_to_the_first_sentence(
     # What is installed runs this checkout: the real wheel takes minutes to make (tests/engine/remote/test_ssh.py).
     path = [str(CHECKOUT), *sys.path]
     run = f"import sys; sys.modules['PySide6'] = None; sys.path[:0] = {path!r}; from paretone.cli import main; main()"
-    small_wheel(tmp_path, __version__, run)
-    monkeypatch.setattr(ssh, "CHECKOUT", tmp_path)  # There is none: pip fetches the package.
+    with zipfile.ZipFile(small_wheel(tmp_path, __version__, run)) as wheel:
+        wheel.extractall(tmp_path / "installed")
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    monkeypatch.setattr(ssh, "PROJECT", tmp_path / "none")  # What is installed is packed again.
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     window = ready(make_window(parts=f"{SMALL} engines"), qtbot)
     notices, machine = window.notices, window.state.machine
 

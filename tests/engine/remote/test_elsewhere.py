@@ -23,7 +23,7 @@ pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 import aiohttp
 
-from paretone.errors import PlainError, StudyError
+from paretone.errors import PlainError, SettingError, StudyError
 from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice, shipped_voices
@@ -33,6 +33,7 @@ from paretone.remote.mirror import Mirror
 from paretone.remote.places import HostFiles, PlaceError
 from paretone.remote.server import Outbox, require_version, running
 from paretone.session import commands, events
+from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.store import Store
 from paretone.studies.study import results_folder
@@ -109,25 +110,6 @@ def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay:
 
 
 @only_in_full("repetitions")
-def test_audio_comes_later_by_the_delay_and_no_more(here: Window, relay: Relay) -> None:
-    waits = []
-    for job, delay in ((2, 0.0), (3, 0.15)):
-        relay.delay = delay
-        started = time.monotonic()
-        arrived: list[float] = []
-        here.recorder.react = lambda event, at=arrived: (
-            at.append(time.monotonic()) if isinstance(event, events.AudioReady) else None
-        )
-        here.recorder.finish(here.engine, speak(job))
-        take = here.recorder.wait_for_kind(events.TakeReady, job).take
-        waits.append(arrived[0] - started - take.measurements.first_audio_seconds)
-    relay.delay = 0.0
-    # There and back: twice the delay, and what the machine is busy with.
-    assert 0.29 < waits[1] - waits[0] + 0.1 < 1.5
-    assert here.lines[-1].round_trip is not None
-
-
-@only_in_full("repetitions")
 def test_a_calibration_reports_live_and_is_the_same_as_here(here: Window, relay: Relay) -> None:
     request = CalibrationRequest((Utterance("Good morning.", VOICE),), setting(4, UsedTechnique("ditreducio")))
     here.engine.submit(commands.Prepare(2, "ditreducio", request))
@@ -196,9 +178,6 @@ def test_a_study_that_cannot_be_copied_says_why_and_what_to_do(tmp_path: Path) -
 
 
 def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: Host, tmp_path: Path) -> None:
-    from paretone.session.commands import ExportProfile
-    from paretone.setting.profile import Profile
-
     recording = tmp_path / "me.wav"
     recording.write_bytes(Path(VOICE.audio).read_bytes())
     own = own_voice(recording, VOICE.transcript)
@@ -211,7 +190,7 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     assert here.recorder.end_of(4).sentence == f"There is no file {tmp_path / 'gone.wav'}; check the path."
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
     profile = Profile.of(setting(4, UsedTechnique("steps", {"steps": 4, "spacing": "epss", "sway": -1.0})), info)
-    here.recorder.finish(here.engine, ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
+    here.recorder.finish(here.engine, commands.ExportProfile(5, profile, "f5-tts", str(tmp_path / "exported")))
     written = here.recorder.wait_for_kind(events.ProfileExported, 5)
     assert written.folder == str(tmp_path / "exported")
     assert all((tmp_path / "exported" / one).is_file() for one in written.files)
@@ -253,16 +232,18 @@ def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> 
     second.kill()
 
 
-LEAVE = """
+BEGIN = """
 import sys, time
 from pathlib import Path
 from paretone.remote.client import RemoteEngine
-from paretone.session.commands import LoadModel, RunStudy
+from paretone.session import commands, events
 from tests.engine.remote.elsewhere import Local
 link = Local(int(sys.argv[1]), sys.argv[2])
+"""
+LEAVE = f"""{BEGIN}
 engine = RemoteEngine(lambda event: print(type(event).__name__, flush=True), link, Path(sys.argv[3]))
 engine.start()
-engine.submit(RunStudy(1, sys.argv[4], sys.argv[5]))
+engine.submit(commands.RunStudy(1, sys.argv[4], sys.argv[5]))
 time.sleep(600)
 """
 
@@ -300,21 +281,12 @@ def test_a_second_window_is_told_and_can_have_the_engine_once_the_first_is_gone(
         third.recorder.wait_for_kind(events.EngineReady)
 
 
-@pytest.mark.parametrize(
-    ("theirs", "fine"), [("0.2.9", True), ("0.3.0", True), ("0.1.0", False), ("1.2.0", False), ("x", False)]
-)
-def test_only_windows_of_the_same_or_a_newer_minor_version(theirs: str, fine: bool) -> None:
-    if fine:
+def test_only_windows_of_the_same_or_a_newer_minor_version() -> None:
+    for theirs in ("0.2.9", "0.3.0"):
         require_version(theirs)
-    else:
-        with pytest.raises(Exception, match="the same version on both machines"):
+    for theirs in ("0.1.0", "1.2.0", "x"):
+        with pytest.raises(SettingError, match="the same version on both machines"):
             require_version(theirs)
-
-
-def test_the_token_is_kept_from_others(host: Host) -> None:
-    file = host.data / "remote" / "engine.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and json.loads(file.read_text())["token"] == host.token
-    assert running(host.data)["port"] == host.port
 
 
 async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -> tuple[int, list[str]]:
@@ -434,6 +406,7 @@ def test_messages_that_are_too_large_end_the_connection_and_are_not_sent_by_a_wi
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root to become another user")
 def test_another_user_of_the_host_cannot_read_the_token(host: Host) -> None:
     file = host.data / "remote" / "engine.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and json.loads(file.read_text())["token"] == host.token
     for folder in (*file.parents,):
         if folder.owner() == "root" and folder != Path("/"):
             folder.chmod(folder.stat().st_mode | 0o055)  # Only the file itself keeps others out.
@@ -441,17 +414,11 @@ def test_another_user_of_the_host_cannot_read_the_token(host: Host) -> None:
     assert found.returncode and "Permission denied" in found.stderr and not found.stdout
 
 
-SLEEP = """
-import sys, time
-from pathlib import Path
-from paretone.remote.client import RemoteEngine
-from paretone.session import commands, events
-from tests.engine.remote.elsewhere import Local
+SLEEP = f"""{BEGIN}
 from tests.engine.remote.test_elsewhere import speak
 from tests.engine.recorder import Recorder
 recorder = Recorder()
 recorder.react = lambda one: print(type(one).__name__, flush=True) if one.job == 2 else None
-link = Local(int(sys.argv[1]), sys.argv[2])
 engine = RemoteEngine(recorder.post, link, Path(sys.argv[3]), pauses=(0.1,), stall=6.0)
 engine.start()
 engine.submit(commands.LoadModel(1, "f5-mini", device="cpu"))

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,9 +94,8 @@ class Sshd:
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    made = Sshd(tmp_path_factory.mktemp("sshd"))
-    yield made
-    made.close()
+    with closing(Sshd(tmp_path_factory.mktemp("sshd"))) as made:
+        yield made
 
 
 def quietly(sentence: str, share: float) -> None:
@@ -115,6 +115,11 @@ def opened(host: SshHost) -> LinkError:
     return caught.value
 
 
+def settled(is_so: Callable[[], bool]) -> bool:
+    """Whether it was so within a minute."""
+    return any(is_so() or time.sleep(0.1) for _ in range(600))
+
+
 def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: Sshd, tmp_path: Path) -> None:
     recorder, lines = Recorder(), []
     host = sshd.host(f"echo waiting in a queue; {sshd.serve}")
@@ -128,20 +133,13 @@ def test_an_engine_is_started_used_and_found_again_after_the_line_is_cut(sshd: S
 
     for number, cut in enumerate((sshd.cut, sshd.cut, sshd.sleep), start=1):
         cut()
-        for _ in range(600):
-            if sum("broke" in one.sentence for one in lines) >= number and lines[-1].connected:
-                break
-            time.sleep(0.1)
+        settled(lambda many=number: sum("broke" in one.sentence for one in lines) >= many and lines[-1].connected)
     recorder.finish(engine, commands.LoadModel(1, "f5-mini", device="cpu"))
     assert state.read_text() == first, "it is the same engine"
     assert any("broke" in one.sentence for one in lines) and lines[-1].connected
     engine.submit(commands.ShutDown(0))
     assert engine.join(60)
-    for _ in range(200):
-        if not state.exists():
-            break
-        time.sleep(0.1)
-    assert not state.exists(), "the engine ends with its window"
+    assert settled(lambda: not state.exists()), "the engine ends with its window"
 
 
 def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> None:
@@ -162,13 +160,10 @@ def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> N
 
 
 def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
-    strict = Sshd(tmp_path / "strict", "AllowTcpForwarding no\n")
-    try:
+    with closing(Sshd(tmp_path / "strict", "AllowTcpForwarding no\n")) as strict:
         line = 'paretone-engine {"port": 9, "token": "x"}'
         error = opened(strict.host(f"echo '{line}'"))
         assert "prohibited" in str(error) or "does not answer" in str(error)
-    finally:
-        strict.close()
 
 
 def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> None:
@@ -208,18 +203,15 @@ def small_wheel(folder: Path, version: str, program: str = "print('0.2.0')") -> 
         file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: paretone\nVersion: {version}\n")
         file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{about}/entry_points.txt", "[console_scripts]\nparetone = small_program:main\n")
-        file.writestr(f"{about}/RECORD", "")
+        file.writestr(f"{about}/RECORD", "".join(f"{one},,\n" for one in file.namelist()))
     return path
 
 
 def engines(sshd: Sshd) -> list[Path]:
     """What is installed there, once nothing is under way any more."""
-    for _ in range(600):
-        found = sorted((sshd.home / ".local/share/paretone").glob("*"))
-        if not [one for one in found if not (one / "bin" / "paretone").exists()]:
-            break
-        time.sleep(0.1)
-    return found
+    place = sshd.home / ".local/share/paretone"
+    settled(lambda: all((one / "bin" / "paretone").exists() for one in place.glob("*")))
+    return sorted(place.glob("*"))
 
 
 def test_an_installation_has_progress_and_one_that_is_cancelled_or_fails_leaves_what_was_there(

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 import pytest
 
+from paretone.fields import has_names_of
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.sampling.actions import SkipAction
@@ -84,7 +85,8 @@ def made(hint: Any, draw: random.Random, depth: int = 0) -> Any:
         return {made(arguments[0], draw, depth): made(arguments[1], draw, depth) for _ in range(2)}
     if arguments:
         return made(draw.choice(arguments), draw, depth)
-    fitting = [one for one in wire.declared().values() if hint is object or wire.fits_class(one, hint)]
+    fits = has_names_of if getattr(hint, "_is_protocol", False) else lambda hint, kind: issubclass(kind, hint)
+    fitting = [one for one in wire.declared().values() if fits(hint, one)]
     kind = draw.choice(sorted(fitting, key=lambda one: one.__qualname__))
     if kind in CHECKED:
         return CHECKED[kind]

@@ -199,6 +199,12 @@ def evaluation_set(folder: Path) -> Path:
     return folder / "set.toml"
 
 
+def run_study(do: Do, file: Path, *lines: str) -> None:
+    file.write_text("\n".join(lines))
+    ended = do(lambda job: commands.RunStudy(job, str(file), str(file.with_suffix(""))))
+    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+
+
 def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(do: Do, tmp_path: Path) -> None:
     asked = []
 
@@ -208,12 +214,9 @@ def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(d
 
     (tmp_path / "request.json").write_text('{"steps": 8}')
     shutil.copy(VOICE.audio, tmp_path / "me.wav")
-    file = tmp_path / "served.toml"
     with answering(answer) as address:
-        server = f'url = "{address}"\nrate = 50\nrequest = "request.json"\nref_audio = ["me.wav"]\n'
-        file.write_text(f'model = "f5-mini"\nsentences = ["Milk."]\n[[server]]\n{server}')
-        ended = do(lambda job: commands.RunStudy(job, str(file), str(tmp_path / "served")))
-    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+        lines = 'model = "f5-mini"', 'sentences = ["Milk."]', "[[server]]", f'url = "{address}"', "rate = 50"
+        run_study(do, tmp_path / "served.toml", *lines, 'request = "request.json"', 'ref_audio = ["me.wav"]')
     assert asked and all(
         one["steps"] == 8 and one["ref_audio"].startswith("data:audio/wav;base64,UklGR") for one in asked
     )
@@ -276,11 +279,8 @@ def _speak_in_released_voices(host: Host, here: Window, do: Do, tmp_path: Path) 
     alone = own_voice(tmp_path / "mine.wav")
     refused = do(lambda job: commands.Synthesise(job, text, alone, chosen))
     assert isinstance(refused, events.JobFailed) and "latents" in refused.sentence
-    study = tmp_path / "released.toml"
     lines = f'model = "{model}"', f'sentences = ["{text}"]', 'voices = ["some_noise"]', "[[setting]]"
-    study.write_text("\n".join([*lines, "options = {steps = 2}"]))
-    ended = do(lambda job: commands.RunStudy(job, str(study), str(tmp_path / "released")))
-    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+    run_study(do, tmp_path / "released.toml", *lines, "options = {steps = 2}")
 
 
 @needs("tokenizers")
@@ -296,8 +296,5 @@ def test_named_speakers_speak_there(do: Do, here: Window, tmp_path: Path) -> Non
     chosen = Setting(model, entry(model).options_with(), (), 3)
     spoken = do(lambda job: commands.Synthesise(job, "Good day.", Voice("ryan", "Ryan", "", ""), chosen))
     assert isinstance(spoken, events.TakeReady) and spoken.take.voice == "ryan", spoken
-    study = tmp_path / "named.toml"
     lines = f'model = "{model}"', f'folder = "{folder}"', 'sentences = ["Good day."]', 'voices = ["ryan"]'
-    study.write_text("\n".join([*lines, "[[setting]]"]))
-    ended = do(lambda job: commands.RunStudy(job, str(study), str(tmp_path / "named")))
-    assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
+    run_study(do, tmp_path / "named.toml", *lines, "[[setting]]")
