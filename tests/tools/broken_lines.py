@@ -67,7 +67,7 @@ class Trial:
 
     def __init__(self, here: Window, folder: Path, relay: Relay) -> None:
         self._here, self._folder, self._relay, self._job = here, folder, relay, 1
-        self._toy: dict[str, str] = {}
+        self._toy: dict[str, Any] = {}
         """What is trained, and on what."""
         self.unexplained = 0.0
         """Seconds that a piece of the last main job came after the engine had it and the line was whole again."""

@@ -49,15 +49,13 @@ def run(arguments: argparse.Namespace) -> Report:
         raise SettingError(
             f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
         )
-    model, said = bundled.loaded(arguments), _Sayings(arguments)
-    make_ready(model, said.setting(0), said.voice)
-    device = model.info.device_type or "cpu"
+    spoken = _Rounds(arguments)
     # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
     # audio, median over its sentences and of the one that waits longest.
     found: dict[int, list[tuple[float, float, float, float]]] = {size: [] for size in sizes}
     for number in range(-1, arguments.rounds):  # The first is for warm-up.
         for size in running_order(sizes, max(number, 0)):
-            audio, seconds, wall, first = measured(model, said.scripts(model, size, number), device)
+            audio, seconds, wall, first = spoken.measured(size, number)
             if number >= 0:
                 found[size].append((seconds / audio, wall / audio, median(first), max(first)))
         bundled.say(f"round {number + 1} of {arguments.rounds}")
@@ -72,29 +70,12 @@ def run(arguments: argparse.Namespace) -> Report:
     if arguments.processes:
         rows.append(side_by_side(arguments))
     headline = 8 if 8 in gains else max(gains)
-    clock = "processor time" if device == "cpu" else "time on the device"
+    clock = "processor time" if spoken.device == "cpu" else "time on the device"
     definition = (
-        f"Seconds of audio that {model.info.title} speaks per second of {clock} with {headline} sentences at once, "
-        f"over one after another, on {arguments.threads} thread{'s' * (arguments.threads != 1)} per side."
+        f"Seconds of audio that {spoken.model.info.title} speaks per second of {clock} with {headline} sentences at "
+        f"once, over one after another, on {arguments.threads} thread{'s' * (arguments.threads != 1)} per side."
     )
     return Report.of(NAME, gains[headline], definition, rows)
-
-
-class _Sayings:
-    """The sentences of each round."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.voice = bundled.speaker(arguments)
-        options = entry(arguments.model).options_with(**({"steps": arguments.steps} if arguments.steps else {}))
-        self._setting, self._sentences = Setting(arguments.model, options, seed=arguments.seed), harvard_sentences()
-
-    def setting(self, number: int) -> Setting:
-        return replace(self._setting, seed=self._setting.seed + number)
-
-    def scripts(self, model: Any, size: int, number: int) -> list[Any]:
-        """``size`` scripts of round ``number``, which begins with the same sentence for every size."""
-        texts = [self._sentences[(number + place) % len(self._sentences)] for place in range(size)]
-        return [scripted(model, text, self.voice, self.setting(max(number, 0))) for text in texts]
 
 
 class _FirstPiece(Observer):
@@ -105,34 +86,37 @@ class _FirstPiece(Observer):
         self.at = self.at or time.perf_counter() - self.began
 
 
-def measured(model: Any, scripts: list[Any], device: str) -> tuple[float, float, float, list[float]]:
-    """Speak ``scripts`` at once: seconds of audio, by the device's clock, and on the wall, and of each until its first
-    audio. Raises the first error."""
-    pieces, ended = [_FirstPiece() for _ in scripts], []
-    with stopwatch(device) as watch:
-        if len(scripts) == 1:
-            ended.append(model.speak(scripts[0], pieces[0], pieces[0].heard))
-        else:
-            given = iter(
-                [Turn(one, ended.append, piece, piece.heard) for one, piece in zip(scripts, pieces, strict=True)]
-            )
-            speak_together(model, lambda: next(given, None), len(scripts))
-    audio = 0.0
-    for one in ended:
-        if isinstance(one, BaseException):
-            raise one
-        assert isinstance(one, Synthesis)
-        audio += one.measurements.audio_seconds
-    return audio, watch.seconds, watch.wall_seconds, [one.at for one in pieces]
+class _Rounds:
+    """A loaded model, and the sentences of each round."""
 
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.model, self._voice = bundled.loaded(arguments), bundled.speaker(arguments)
+        self.device = self.model.info.device_type or "cpu"
+        options = entry(arguments.model).options_with(**({"steps": arguments.steps} if arguments.steps else {}))
+        self._setting, self._sentences = Setting(arguments.model, options, seed=arguments.seed), harvard_sentences()
+        make_ready(self.model, self._setting, self._voice)
 
-_meeting: Any = None
-"""Of the processes, before they begin."""
-
-
-def _meet(barrier: Any) -> None:
-    global _meeting
-    _meeting = barrier
+    def measured(self, size: int, number: int) -> tuple[float, float, float, list[float]]:
+        """Speak ``size`` sentences at once, of which the first is the same for every size: seconds of audio, by the
+        device's clock, and on the wall, and of each until its first audio. Raises the first error."""
+        setting = replace(self._setting, seed=self._setting.seed + max(number, 0))
+        texts = [self._sentences[(number + place) % len(self._sentences)] for place in range(size)]
+        scripts = [scripted(self.model, text, self._voice, setting) for text in texts]
+        pieces, ended = [_FirstPiece() for _ in scripts], list[Synthesis | BaseException]()
+        with stopwatch(self.device) as watch:
+            if size == 1:
+                ended.append(self.model.speak(scripts[0], pieces[0], pieces[0].heard))
+            else:
+                given = iter(
+                    [Turn(one, ended.append, piece, piece.heard) for one, piece in zip(scripts, pieces, strict=True)]
+                )
+                speak_together(self.model, lambda: next(given, None), size)
+        audio = 0.0
+        for one in ended:
+            if isinstance(one, BaseException):
+                raise one
+            audio += one.measurements.audio_seconds
+        return audio, watch.seconds, watch.wall_seconds, [one.at for one in pieces]
 
 
 def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
@@ -141,8 +125,9 @@ def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
     share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
     context = multiprocessing.get_context("spawn")
     bundled.say(f"{count} processes side by side …")
-    with ProcessPoolExecutor(count, context, _meet, (context.Barrier(count),)) as pool:
-        found = [one.result() for one in [pool.submit(_alone, share, number) for number in range(count)]]
+    with context.Manager() as manager, ProcessPoolExecutor(count, context) as pool:
+        meeting = manager.Barrier(count)
+        found = [one.result() for one in [pool.submit(_alone, share, number, meeting) for number in range(count)]]
     return {
         "at once": f"{count} processes",
         "audio s/s": sum(audio for audio, *_ in found) / max(wall for _, _, wall, _ in found),
@@ -151,13 +136,12 @@ def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _alone(arguments: argparse.Namespace, place: int) -> tuple[float, float, float, float]:
-    """In a process: seconds of audio, by the clock and on the wall, and until first audio, over all rounds."""
-    model, said = bundled.loaded(arguments), _Sayings(arguments)
-    make_ready(model, said.setting(0), said.voice)
-    device = model.info.device_type or "cpu"
-    measured(model, said.scripts(model, 1, 0), device)
-    _meeting.wait()
-    runs = [measured(model, said.scripts(model, 1, number + place), device) for number in range(arguments.rounds)]
+def _alone(arguments: argparse.Namespace, place: int, meeting: Any) -> tuple[float, float, float, float]:
+    """In a process, once all are at the ``meeting``: seconds of audio, by the clock and on the wall, and until first
+    audio, over all rounds."""
+    spoken = _Rounds(arguments)
+    spoken.measured(1, 0)
+    meeting.wait()
+    runs = [spoken.measured(1, number + place) for number in range(arguments.rounds)]
     audio, seconds, wall = (sum(values) for values in zip(*(one[:3] for one in runs), strict=True))
     return audio, seconds, wall, median(one[3][0] for one in runs)

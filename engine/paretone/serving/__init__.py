@@ -16,6 +16,10 @@ from paretone.reading import first_line, shortened
 if TYPE_CHECKING:
     from aiohttp import web
 
+IDLE_SECONDS = 75.0
+"""For the head of a connection's next request, of the first one too from aiohttp 3.14.5; reverse proxies keep theirs
+for less."""
+
 
 def reason(error: BaseException) -> str:
     """What aiohttp says in several lines, with a status and an address, in one without."""
@@ -43,7 +47,13 @@ async def listening(application: web.Application, host: str, port: int, grace: f
     from aiohttp import web
 
     logging.getLogger("aiohttp.server").addFilter(_is_not_malformed)
-    runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        handler_cancellation=True,
+        shutdown_timeout=grace,
+        keepalive_timeout=IDLE_SECONDS,
+    )
     await runner.setup()
     try:
         try:

@@ -59,6 +59,8 @@ _ENCODED = (b"OggS", b"fLaC", b"ID3", b'{"')
 LONGEST_SECONDS = 600.0
 """Of one request."""
 LARGEST_BYTES = 1 << 28
+PAUSE_SECONDS = 0.5
+"""After a request without a connection: a server that restarts is not asked thousands of times meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -362,7 +364,9 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     except (aiohttp.ClientError, ValueError) as error:  # Also a token that no header can hold.
         if reused:  # The server closed that connection meanwhile, as it may: no fault of its answers.
             return await ask(session, target, text, seed, due)
-        return failed("no connection", reason(error))
+        found_none = failed("no connection", reason(error))
+        await asyncio.sleep(PAUSE_SECONDS)
+        return found_none
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from aiohttp import web
 
 from paretone.audio.recording import encoded
-from paretone.errors import Cancelled, PlainError, SettingError, sentence
+from paretone.errors import Cancelled, PlainError, SettingError, TextError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
 from paretone.reading import parsed_json, shown
@@ -218,9 +218,7 @@ class SpeechServer:
             async for piece in others:
                 await write(pcm(piece.samples))
             async with asyncio.timeout(PATIENCE_SECONDS):
-                if wanted.events:
-                    await response.write(b'data: {"type": "speech.audio.done"}\n\n')
-                await response.write_eof()
+                await response.write_eof(b'data: {"type": "speech.audio.done"}\n\n' if wanted.events else b"")
         except (Refused, TimeoutError):
             # The answer has begun: cut it off, so that no client takes a part for the whole.
             if request.transport is not None:
@@ -260,8 +258,10 @@ class SpeechServer:
                 yield piece
             await spoken
             self.spoken += 1
-        except PlainError as error:
+        except (TextError, SettingError) as error:
             raise Refused(400, str(error)) from error
+        except PlainError as error:  # Such as of a device, or of a file that is gone.
+            raise Refused(500, str(error)) from error
         except Cancelled as error:
             raise Refused(503, "The server is closing.") from error
         except Exception as error:

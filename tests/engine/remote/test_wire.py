@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, get_args, get_origin
+from typing import Any, Protocol, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def made(hint: Any, draw: random.Random, depth: int = 0) -> Any:
         return {made(arguments[0], draw, depth): made(arguments[1], draw, depth) for _ in range(2)}
     if arguments:
         return made(draw.choice(arguments), draw, depth)
-    fits = has_names_of if getattr(hint, "_is_protocol", False) else lambda hint, kind: issubclass(kind, hint)
+    fits = has_names_of if Protocol in hint.__bases__ else lambda hint, kind: issubclass(kind, hint)
     fitting = [one for one in wire.declared().values() if fits(hint, one)]
     kind = draw.choice(sorted(fitting, key=lambda one: one.__qualname__))
     if kind in CHECKED:

@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from paretone.paths import data_folder
 from paretone.serving import listening, speech_api
 from paretone.serving.load import Load, Target
 from paretone.serving.records import Level, read_all
-from paretone.session.commands import Synthesise
+from paretone.session.commands import LoadModel, Synthesise
 from paretone.session.executor import Executor
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting
@@ -37,12 +38,12 @@ from tests.engine.command_line import Console, loaded
 
 TOKEN, TEXT = "a-token", "Rice is often served in round bowls."
 WAITING = 3
-SLOW = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+SLOW = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n{"
 
 
 @contextmanager
 def serving(*more: str) -> Iterator[str]:
-    """Host and port of a server in a process of its own, which is interrupted in the middle of a text."""
+    """Host and port of a server in a process of its own, which a signal ends in the middle of a text."""
     command = (
         *(sys.executable, "-m", "paretone", "serve", "--speech-api", "--port", "0", "--token", TOKEN, *more),
         *("--model", "lm-mini", "--voice", "bella", "--waiting", str(WAITING), "--seed", "3", "--device", "cpu"),
@@ -60,7 +61,7 @@ def serving(*more: str) -> Iterator[str]:
     threading.Thread(target=lambda: said.extend(process.stderr), daemon=True).start()
     with long_speech(address) as speech:
         assert speech.read(1000)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP if more else signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert out.startswith("Spoke ") and process.returncode == 0, "it ends in the middle of a text"
     assert "Traceback" not in "".join(said), said
@@ -196,25 +197,30 @@ def test_a_client_that_takes_nothing_keeps_no_other_waiting(address: str) -> Non
         assert deaf.recv(1) and post(address, b'{"input": "Rice."}') == (200, {})
 
 
-def test_what_is_no_request_is_answered_and_not_logged(
+def test_what_is_no_request_is_answered_or_given_up_and_not_logged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(speech_api, "PATIENCE_SECONDS", 0.2)
-    usual = Synthesise(1, TEXT, catalogue.voice("bella", "lm-mini"), Setting("lm-mini"))
-    server = speech_api.SpeechServer(Executor(loaded), usual, token="", waiting=0, folder="")
+    monkeypatch.setattr("paretone.serving.IDLE_SECONDS", 0.5)
+    usual = Synthesise(1, TEXT, replace(catalogue.voice("bella", "lm-mini"), audio="gone.wav"), Setting("lm-mini"))
+    (executor := Executor(loaded)).carry_out(LoadModel(1, "lm-mini", device="cpu"), print, threading.Event())
+    server = speech_api.SpeechServer(executor, usual, token="", waiting=0, folder="")
 
     async def answers() -> list[bytes]:
         async with listening(server.application(), "127.0.0.1", 0, 0.0) as (host, port):
             found = []
-            for sent in (b"rice\r\n\r\n", b"GET / HTTP/1.1\r\nA: " + b"a" * 100_000, SLOW):
+            halves = [await asyncio.open_connection(host, port) for _ in range(200)]
+            for number, (_, writer) in enumerate(halves):  # Of every other one it is the second request.
+                writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * (number % 2) + b"GET / HTTP/1.1\r\nA: ")
+            for sent in (b"rice\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"a" * 100_000, SLOW, SLOW + b'"input":"Rice."}'):
                 reader, writer = await asyncio.open_connection(host, port)
                 writer.write(sent)
                 found.append(await reader.readline())
                 writer.close()
-            return found
+            return [*found, *[await reader.read() for reader, _ in halves]]
 
-    statuses = [one.split()[1] for one in asyncio.run(answers())]
-    assert statuses == [b"400", b"400", b"408"] and not capsys.readouterr().err
+    statuses = [one.split()[1] for one in asyncio.run(answers()) if one]
+    assert statuses == [b"400", b"400", b"408", b"500", *[b"200"] * 100] and not capsys.readouterr().err
 
 
 def test_the_load_client_measures_it_in_both_loops(address: str) -> None:

@@ -5,6 +5,7 @@ import io
 import shutil
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +119,9 @@ def test_a_certificate_that_is_not_trusted_is_said_with_what_to_do(tmp_path: Pat
     subprocess.run(made.split(), cwd=tmp_path, check=True, capture_output=True)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "mine.pem", tmp_path / "key.pem")
-    with hanging_up(b"", context) as address:
+    with hanging_up(b"HTTP/1.0 200 OK\r\n" + HEAD + b"\r\n" + pcm(SOUND), context) as address:
+        command = f"SSL_CERT_FILE={tmp_path}/mine.pem {sys.executable} -m paretone load {address} --requests 1"
+        assert subprocess.run(command, shell=True, capture_output=True).returncode == 0
         assert "not trusted: self-signed certificate; name its file in SSL_CERT_FILE" in refusal(address)
 
 
