@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from paretone import files
 from paretone.errors import PlainError, SettingError
-from paretone.fields import exact, is_of
+from paretone.fields import exact, misfit
 from paretone.measure.estimates import Estimate
 from paretone.measure.machine import describe
 from paretone.paths import data_folder
@@ -38,6 +38,8 @@ TYPICAL = 8
 SATURATED = 0.95
 """Share of the largest throughput from which more clients only wait longer."""
 _FIELDS = {"version": int, "title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str}
+_KINDS = {"load": str, "requests": int, "failures": dict, "judged": dict[str, list[float]], "takes": list[str]}
+"""Of a load's columns that are no numbers."""
 FIGURES = {
     "first_audio_seconds": "first_audio_p50",
     "real_time_factor": "real_time_factor_p50",
@@ -189,21 +191,14 @@ def read(path: Path) -> ServerRecord:
 
 
 def _is_row(row: object) -> bool:
-    """Whether ``row`` has what is computed with: numbers, and judges' figures with their intervals."""
-    if not is_of(row, dict) or not isinstance(row.get("load"), str) or not isinstance(row.get("requests"), int):
+    """Whether ``row`` has what is computed with: numbers, and figures with the ends of their intervals."""
+    if not isinstance(row, dict) or not {"load", "requests"} <= set(row):
         return False
-    ends = [value for name, value in row.items() if name.endswith("_interval")]
-    judged, takes = row.get("judged", {}), row.get("takes", [])
-    apart = "load", "failures", "judged", "takes"
-    numbers = [value for name, value in row.items() if name not in apart and value not in ends]
-    triples = [*judged.values()] if isinstance(judged, dict) else [None]
-    return (
-        all(isinstance(one, int | float) for one in numbers)
-        and all(isinstance(one, list) and len(one) == 2 for one in ends)
-        and is_of(takes, list)
-        and all(isinstance(one, str) for one in takes)
-        and all(isinstance(one, list) and len(one) == 3 for one in triples)
-    )
+    triples = row.get("judged", {})
+    pairs = [value for name, value in row.items() if name.endswith("_interval")]
+    kinds = {name: _KINDS.get(name, list[float] if name.endswith("_interval") else float) for name in row}
+    right = not any(misfit(name, value, kinds[name]) for name, value in row.items())
+    return right and all(len(one) == 2 for one in pairs) and all(len(one) == 3 for one in triples.values())
 
 
 def read_all(folder: Path | None = None) -> tuple[tuple[ServerRecord, ...], tuple[str, ...]]:
@@ -281,9 +276,7 @@ def latency_over_load(records: Sequence[ServerRecord]) -> Figure:
 
 
 def _caption(record: ServerRecord) -> str:
-    said = marks(record.loads)
-    knee = next((record.loads[place]["load"] for place, words in said.items() if "knee" in words), "")
-    full = next((record.loads[place]["load"] for place, words in said.items() if "saturated" in words), "")
-    parts = [f"the knee is at {knee}" if knee else "", f"it is saturated from {full}" if full else ""]
-    words = " and ".join(filter(None, parts)) or "too few loads for a knee"
-    return f"{record.title}: {words}."
+    at, loads = {"knee": "the knee is at", "saturated": "it is saturated from"}, record.loads
+    marked = ((loads[place]["load"], word) for place, said in marks(loads).items() for word in said.split(", "))
+    found = " and ".join(f"{at[word]} {load}" for load, word in marked)
+    return f"{record.title}: {found or 'too few loads for a knee'}."
