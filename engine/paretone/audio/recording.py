@@ -70,13 +70,15 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
     _require_length(path, len(channels), rate, longest)
     if not np.isfinite(channels).all():
         raise AudioError(f"The recording {path} holds values that are not numbers; export it again from your editor.")
-    if np.abs(channels).max() < SILENT_PEAK:
+    sounding = channels[:, np.abs(channels).max(axis=0) >= SILENT_PEAK]
+    heard, of = sounding.shape[1], channels.shape[1]
+    if not heard:
         raise AudioError(f"The recording {path} is silent; choose a recording of speech.")
-    notes = []
-    samples = channels[:, 0]
-    if channels.shape[1] > 1:
-        samples = channels.mean(axis=1)
-        notes.append(f"{path.name}: {channels.shape[1]} channels were mixed to one.")
+    notes = [f"{path.name}: silent channels were left out ({of - heard} of {of})."] if heard < of else []
+    samples = sounding[:, 0]
+    if heard > 1:
+        samples = sounding.mean(axis=1)
+        notes.append(f"{path.name}: {heard} channels were mixed to one.")
         if np.abs(samples).max() < SILENT_PEAK:
             raise AudioError(f"The channels of {path} cancel each other out; export one of them alone.")
     if rate < USUAL_RATES:

@@ -53,11 +53,11 @@ def noise(speech: Speech) -> Iterator[Found]:
 
 def signal_to_noise(speech: Speech) -> float:
     low, high = (round(hertz / speech.bin_hertz) for hertz in (100, min(7000, speech.rate / 2.4)))
-    bands = speech.spectra[:, low:high]
-    if len(bands) < 10:
+    bands, spoken = speech.spectra[:, low:high], speech.spectra[speech.speaking_frames, low:high]
+    if len(bands) < 10 or not len(spoken):
         return 100.0
     noise = float(np.quantile(bands, QUIET, axis=0).mean()) / -np.log(1 - QUIET)
-    return float(10 * np.log10(float(speech.long_term[low:high].mean()) + FLOOR) - 10 * np.log10(noise + FLOOR))
+    return float(10 * np.log10(float(spoken.mean()) + FLOOR) - 10 * np.log10(noise + FLOOR))
 
 
 def reverberation(speech: Speech) -> Iterator[Found]:

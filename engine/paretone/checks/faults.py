@@ -8,6 +8,7 @@ marked in clean speech.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from paretone.by_name import by_name
 from paretone.checks import signal, words
 from paretone.checks.speech import Speech
 from paretone.errors import FaultError
-from paretone.wording import counted
 
 MARKED = 0.5
 """Sureness from which a finding is shown."""
@@ -113,16 +113,10 @@ class Checked:
     """Checks that could not be made, as sentences."""
 
     @property
-    def faulty(self) -> bool:
-        return bool(self.findings)
-
-    @property
     def summary(self) -> str:
         """Titles of the faults, such as ``Click (2), Loop``."""
-        titles = [fault(one.fault).title for one in self.findings]
-        return ", ".join(
-            f"{one} ({titles.count(one)})" if titles.count(one) > 1 else one for one in dict.fromkeys(titles)
-        )
+        counts = Counter(fault(one.fault).title for one in self.findings)
+        return ", ".join(f"{title} ({count})" if count > 1 else title for title, count in counts.items())
 
 
 def checked(speech: Speech, faults: Sequence[Fault] = FAULTS) -> Checked:
@@ -146,5 +140,5 @@ def strict(names: Sequence[str], asked: bool) -> tuple[str, int]:
 
 def sentences(found: Checked) -> list[str]:
     """Lines for a terminal: each finding with its place, what it probably is and what to do."""
-    lines = [f"{one.start:.2f} to {one.end:.2f} s: {one.sentence} {fault(one.fault).about}" for one in found.findings]
-    return [f"{counted(len(lines), 'fault', 'faults')} found:", *lines] if lines else []
+    said = ((f"{one.start:.2f} to {one.end:.2f} s (sure: {one.sure:.2f})", one) for one in found.findings)
+    return [f"{place}: {one.sentence} {fault(one.fault).about}" for place, one in said]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from paretone.checks.speech import FLOOR, FRAME_SECONDS, LEVEL_SECONDS, Speech, runs
+from paretone.checks.speech import FLOOR, FRAME_SECONDS, LEVEL_SECONDS, Speech, runs, syllables
 from paretone.measure.loudness import FULL_SCALE
 
 Found = tuple[float, float, float, str]
@@ -36,7 +36,7 @@ OVER = 6.0
 
 def clipped(speech: Speech) -> Iterator[Found]:
     """Flat peaks at the highest level of the take, or samples above full scale."""
-    size = np.abs(speech.sound)
+    size = np.abs(speech.raw)
     highest = float(size.max(initial=0.0))
     if highest < 0.05:
         return
@@ -55,7 +55,7 @@ OFFSET = 0.08
 
 
 def offset(speech: Speech) -> Iterator[Found]:
-    mean, size = float(speech.sound.mean()) if len(speech.sound) else 0.0, 10 ** (speech.loud / 20)
+    mean, size = float(speech.raw.mean()) if len(speech.raw) else 0.0, 10 ** (speech.loud / 20)
     if abs(mean) > 5e-4:
         sure = sureness(abs(mean) / size, OFFSET, OFFSET / 4)
         yield 0.0, speech.seconds, sure, f"The mean of the samples is {mean:.4f}, not 0."
@@ -321,7 +321,7 @@ SHORTEST_SYLLABLES = 3
 
 def _faster(speech: Speech) -> float | None:
     """Octaves by which the pace is above the expected; ``None`` if it cannot be told."""
-    if speech.pace is None or speech.syllables < SHORTEST_SYLLABLES:
+    if speech.pace is None or syllables(speech.text) < SHORTEST_SYLLABLES:
         return None
     own = speech.prompt.pace if speech.prompt is not None else None
     return float(np.log2(speech.pace / (own or 1.0) ** 0.5))

@@ -21,7 +21,7 @@ FRAME_SECONDS = 0.02
 SPEECH = 30.0
 """Decibels below the loud parts down to which a frame counts as speech."""
 SHORT_PAUSE = 0.2
-"""Pauses up to this length, in seconds, count as speech for the pace."""
+"""Pauses up to this length, in seconds, count as speech for the pace; longer ones do not."""
 FLOOR = 1e-10
 """Power added before logarithms: −100 dB of full scale."""
 VOWELS = frozenset("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
@@ -49,10 +49,14 @@ class Speech:
         return np.isfinite(self.samples)
 
     @cached_property
-    def sound(self) -> np.ndarray:
+    def raw(self) -> np.ndarray:
         """Samples (n,) float32, with zeros for those that are not numbers."""
-        samples = np.asarray(self.samples, np.float32)
-        return samples if self.finite.all() else np.where(self.finite, samples, np.float32(0))
+        return np.where(self.finite, np.asarray(self.samples, np.float32), np.float32(0))
+
+    @cached_property
+    def sound(self) -> np.ndarray:
+        """:attr:`raw` around zero: a constant offset is no gap, no loop and no speech."""
+        return self.raw - self.raw.mean() if len(self.raw) else self.raw
 
     @property
     def seconds(self) -> float:
@@ -85,18 +89,9 @@ class Speech:
             return 0.0, 0.0
         return float(places[0]) * LEVEL_SECONDS, float(places[-1] + 1) * LEVEL_SECONDS
 
-    @cached_property
-    def spoken_seconds(self) -> float:
-        """Seconds of speech with short pauses, without long ones."""
-        return LEVEL_SECONDS * float(len(self.levels) - sum(end - start for start, end in self.pauses(SHORT_PAUSE)))
-
     def pauses(self, shortest: float) -> list[tuple[int, int]]:
         """Frames, start and end, of runs of at least ``shortest`` seconds without speech."""
         return [one for one in runs(~self.speaking) if (one[1] - one[0]) * LEVEL_SECONDS >= shortest]
-
-    @cached_property
-    def syllables(self) -> int:
-        return syllables(self.text)
 
     @cached_property
     def ends_in_noise(self) -> bool:
@@ -106,11 +101,12 @@ class Speech:
     @cached_property
     def pace(self) -> float | None:
         """Usual length of the text's sounds over that of the speech; ``None`` without text that can be counted."""
-        if not self.syllables or self.spoken_seconds <= 0:
+        vowels = syllables(self.text)
+        spoken = len(self.levels) - sum(end - start for start, end in self.pauses(SHORT_PAUSE))
+        if not vowels or not spoken:
             return None
-        consonants = sum(map(str.isalpha, "".join(_phonemes(self.text)))) - self.syllables
-        usual = VOWEL_SECONDS * self.syllables + CONSONANT_SECONDS * consonants + END_SECONDS
-        return usual / self.spoken_seconds
+        consonants = sum(map(str.isalpha, "".join(_phonemes(self.text)))) - vowels
+        return (VOWEL_SECONDS * vowels + CONSONANT_SECONDS * consonants + END_SECONDS) / (LEVEL_SECONDS * spoken)
 
     @cached_property
     def spectra(self) -> np.ndarray:
@@ -133,12 +129,6 @@ class Speech:
             return np.ones(count, bool)
         pairs: np.ndarray = self.speaking[: 2 * count].reshape(-1, 2)
         return np.any(pairs, axis=1)
-
-    @cached_property
-    def long_term(self) -> np.ndarray:
-        """Mean power spectrum of the speech, (bins,)."""
-        frames = self.spectra[self.speaking_frames]
-        return frames.mean(0) if len(frames) else np.zeros(self.spectra.shape[1])
 
     @cached_property
     def narrow(self) -> np.ndarray:

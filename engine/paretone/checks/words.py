@@ -1,8 +1,9 @@
 """Words that a take leaves out, says twice or adds, by pocketsphinx.
 
-The recogniser walks through the text's words in their order. At every word it may leave it out, and before every word
-it may hear any phones of a free loop; both have a price. So a word is reported as missing only if other sounds, or
-none, fit so much better than its own phones. English only; other languages and a missing extra are *unavailable*.
+The recogniser walks through the text's words in their order. At every word it may leave it out, or all up to any
+other, and before every word it may hear any phones of a free loop; all have a price. So a word is reported as missing
+only if other sounds, or none, fit so much better than its own phones. English only; other languages and a missing extra
+are *unavailable*.
 
 pocketsphinx holds the interpreter's lock while it listens. Off the main thread it therefore runs in a process of its
 own, whose programme is this file.
@@ -34,11 +35,11 @@ LEVEL, NOISE = 0.08, 1e-4
 PHONES = (
     *"AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH".split(),
 )
-SKIP, SKIP_MORE, AGAIN, PHONE, DEARER, SILENCE = 1e-13, 1e-3, 1e-6, 1e-3, 1e-6, 0.05
-"""Probabilities of leaving a word out, and each further one, of going back to the words before, of a phone of the free
-loop (the second where going back is looked for alone), and of silence between words."""
+SKIP, SKIP_MORE, LOST, AGAIN, PHONE, DEARER, SILENCE = 1e-13, 1e-3, 1e-24, 1e-6, 1e-3, 1e-6, 0.05
+"""Probabilities of leaving a word out, each further one, and any number, of going back to the words before, of a phone
+of the free loop (the second where going back is looked for alone), and of silence between words."""
 AHEAD, BACK = 4, 4
-"""Most words that are left out at once, and that are heard again."""
+"""Most words that are left out for a price each, and that are heard again."""
 BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
@@ -236,7 +237,7 @@ def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segm
         _decoder.cache_clear()
         decoder, known = _decoder()
     logarithms, count = decoder.get_logmath(), len(spelled)
-    graph = pocketsphinx.FsgModel("text", logarithms, 1.0, count + 1)
+    graph = pocketsphinx.FsgModel("text", logarithms, 1.0, count + 2)
     meant = {f"={phone}": phone for phone in PHONES}
     times: Counter[str] = Counter()
     for place, phones in enumerate(spelled):
@@ -254,8 +255,12 @@ def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segm
             graph.null_trans_add(place + 1, place + 1 - back, logarithms.log(AGAIN))
     for phone in PHONES:
         number = graph.word_add(f"={phone}")
-        for place in range(count + 1):
+        for place in range(count + 2):
             graph.trans_add(place, place, logarithms.log(phone_price), number)
+    # The last place is between any two others: a take may end early, or lack a passage.
+    for place in range(count + 1):
+        graph.null_trans_add(place, count + 1, logarithms.log(LOST))
+        graph.null_trans_add(count + 1, place, 0)
     graph.set_start_state(0)
     graph.set_final_state(count)
     graph.add_silence("<sil>", -1, SILENCE)

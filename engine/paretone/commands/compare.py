@@ -159,7 +159,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     problem, code = ending(stopped, done, "comparing")
     if stopped is None:
         named = zip(SIDES, faults, strict=True)
-        faulty = [f"{name} ({one.summary})" for name, some in named for one in some if one.faulty]
+        faulty = [f"{name} ({one.summary})" for name, some in named for one in some if one.findings]
         problem, code = strict(faulty, options.strict)
     compared = _Compared(sides, measured, options.repeats, evaluation, heard, faults)
     written = [str(path) for path in _write(place, measured)] if place else []
@@ -286,7 +286,7 @@ class _Compared:
         for name, some in zip(SIDES, self.faults, strict=True):
             for place, one in enumerate(some, start=1):
                 of = f", text {place}" if len(some) > 1 else ""
-                lines += [f"{name}{of}: {line}" for line in sentences(one)[1:]]
+                lines += [f"{name}{of}: {line}" for line in sentences(one)]
         return [*lines, *_differing(self.sides)]
 
     def _speed_lines(self) -> list[str]:

@@ -73,12 +73,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
     terminal = session.terminal
     terminal.status("Judging")
-    paths, texts = [Path(one) for one in options.files], arguments.several_texts(options)
+    paths, texts, reference = [Path(one) for one in options.files], arguments.several_texts(options), options.reference
     asked = tuple(dict.fromkeys(judge_named(one.strip()).name for one in options.further.split(",") if one.strip()))
     further = [one for one in asked if one not in OFFLINE]
 
     def judged(files: list[Path]) -> Judgements:
-        given = options.reference, further, str(choose(options.device)) if further else "cpu"
+        given = reference, further, str(choose(options.device)) if further else "cpu"
         return judge_files(files, texts, *given, terminal.progress, terminal.check)
 
     floor = judged(options.ground_truth) if options.ground_truth else None
@@ -109,8 +109,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     remarks = [
         *([f"Most errors: {'; '.join(errors)}."] if errors else []),
         *(["The judges' own errors are not known; give --ground-truth, a person saying the text."] if unknown else []),
-        *(f"{one.file}: {line}" for one in found.files for line in sentences(one.faults)[1:]),
+        *(f"{one.file}: {line}" for one in found.files for line in sentences(one.faults)),
         *dict.fromkeys(reason for one in found.files if texts for reason in one.faults.unavailable),
+        *(["Pitch was not compared; give --reference, a recording of the voice."] if texts and not reference else []),
         *(f"Heard in {one.file}: {one.heard or 'nothing'}" for one in found.files if one.figures.get("edits")),
         *(note for one in found.files for note in one.notes),
         *(f"Not judged: {one.problem}" for one in found.files if one.problem),
@@ -133,5 +134,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "definitions": {name: metric(name).definition for name in shown},
         "missing": list(found.missing),
     }
-    faulty = [f"{one.file} ({one.faults.summary})" for one in found.files if one.faults.faulty]
+    # What cannot be read, such as silence or values that are not numbers, is not without faults.
+    bad = [one for one in found.files if one.faults.findings or one.problem]
+    faulty = [f"{one.file} ({one.faults.summary or 'not judged'})" for one in bad]
     return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]), *strict(faulty, options.strict))

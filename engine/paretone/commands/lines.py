@@ -208,7 +208,7 @@ def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[
                 left = (time.monotonic() - began) / new * (len(lines) - number)
                 more = f", about {left / 60:.0f} min left" if left > 90 else ""
                 job.session.terminal.say(f"{number} of {len(lines)}: {path.name}, {known['seconds']:.1f} s{more}")
-            for said in sentences(faults)[1:]:
+            for said in sentences(faults):
                 job.session.terminal.say(f"{path.name}: {said}")
         made.append(known)
     return made, new

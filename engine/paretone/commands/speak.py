@@ -158,7 +158,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         faults = checked(heard)
         if subtitles is not None:
             write_srt(subtitles, sentence_times(heard))
-        problem, code = strict([faults.summary] if faults.faulty else [], options.strict)
+        problem, code = strict([faults.summary] if faults.findings else [], options.strict)
     found, compared, tail = figures(take), comparisons(setting), figure_of(metric("first_audio_p90"), take)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
@@ -196,7 +196,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         load_line(measured),
         heard_line(found),
         *_decoding(measured),
+        *([f"{counted(len(faults.findings), 'fault', 'faults')} found:"] if faults.findings else []),
         *sentences(faults),
+        *faults.unavailable,
         *(note for note in notes if note not in session.terminal.cautioned),
         *(one.sentence for one in compared),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),

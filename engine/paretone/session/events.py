@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paretone.checks.faults import Finding
+from paretone.checks.faults import Checked
 from paretone.computing import Computing
 from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, OfficialPrompt
@@ -161,7 +161,7 @@ class TakeJudged(Event):
 
     take: str
     figures: Mapping[str, float]
-    findings: tuple[Finding, ...] = ()
+    checked: Checked = field(default_factory=Checked)
     """Faults, if they were looked for."""
 
 

@@ -102,8 +102,8 @@ def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob)
     likeness = figures.get("voice_similarity")
     speech = Speech(command.samples, command.sample_rate, command.text, command.seams, prompt, likeness)
     with stoppable(check):
-        found = checked_for_faults(speech).findings
-    return events.TakeJudged(command.job, command.take, {**figures, "faults": float(len(found))}, found)
+        found = checked_for_faults(speech)
+    return events.TakeJudged(command.job, command.take, {**figures, "faults": float(len(found.findings))}, found)
 
 
 def judge_replies(command: commands.JudgeReplies, executor: Executor, job: RunningJob) -> events.RepliesJudged:

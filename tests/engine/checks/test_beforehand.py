@@ -19,7 +19,6 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.resolving import foreseen, known
 from tests.engine.command_line import Console
-from tests.peers import __main__ as peers
 from tests.peers import faults as bench
 from tests.peers.damage import DAMAGES, PROMPT_DAMAGES
 from tests.workload import workload
@@ -61,13 +60,6 @@ def test_it_is_said_before_speech_is_written(tmp_path: Path, console: Console, c
     assert printed.code == 0
     assert COLLAPSES["no guidance"][1] in printed.err and "It begins with" in printed.err
     assert "It begins with" not in printed.out, "once"
-
-
-def test_the_bench_measures_prompts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    none = ["--first", "1", "--takes", "1", "--speech", str(tmp_path)]
-    assert peers.main(["faults", "--prompts", "--fault", "late", *none, "--json"]) == 0
-    row, *_ = json.loads(capsys.readouterr().out)["rows"]
-    assert (row["fault"], row["middle found"], row["middle of"], row["false marks"]) == ("late", 5, 5, 0)
 
 
 def setting(model: str, **techniques: dict[str, object]) -> Setting:

@@ -63,9 +63,15 @@ def test_a_finding_says_where_how_surely_and_what_to_do(clean: list[bench.Clean]
     first, silent = found.findings
     assert first.start == 1.0 and first.sure == 1.0 and silent.start == pytest.approx(1.5, abs=0.15)
     assert found.summary == "Not a number, Silence"
-    head, line, _ = sentences(found)
-    assert head == "2 faults found:"
-    assert line == f"1.00 to 1.00 s: 10 samples are not numbers. {fault('not-a-number').about}"
+    assert sentences(found)[0] == (
+        f"1.00 to 1.00 s (sure: 1.00): 10 samples are not numbers. {fault('not-a-number').about}"
+    )
+
+
+def test_a_constant_offset_is_no_other_fault(clean: list[bench.Clean]) -> None:
+    speech = clean[0].speech
+    ended = np.concatenate([speech.sound, np.zeros(speech.rate // 10)]) + 0.05
+    assert [one.fault for one in checked(replace(speech, samples=ended), UNHEARD).findings] == ["offset"]
 
 
 def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
@@ -76,6 +82,9 @@ def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
     (missing,) = found.findings
     assert missing.fault == "missing" and missing.sentence == "“seven elephants” are missing."
     assert 0.3 < missing.start < missing.end + 0.01 < 1.2
+    more = " Nobody had watered the plants, and the road over the pass was closed."
+    missing = checked(replace(speech, text=speech.text + more)).findings[-1]
+    assert missing.sentence == "“Nobody had watered the plants and …” are missing." and missing.start > 2
 
 
 @pytest.mark.parametrize(
@@ -168,12 +177,14 @@ def test_signal_checks_take_milliseconds(clean: list[bench.Clean]) -> None:
     assert min(spent) < 0.1, "10 ms per second of audio; a free core needs a third of it"
 
 
-def test_the_bench_counts_what_is_found_and_marked_wrongly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["faults", "--first", "1", "--takes", "1", "--fault", "gap", "--speech", str(tmp_path), "--json"]
-    assert peers.main(given) == 0
+@pytest.mark.parametrize("asked", [["--fault", "gap"], ["--prompts", "--fault", "late"]], ids=["takes", "prompts"])
+def test_the_bench_counts_what_is_found_and_marked_wrongly(
+    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert peers.main(["faults", *asked, "--first", "1", "--takes", "1", "--speech", str(tmp_path), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     row, own, total, cost = report["rows"]
-    assert (row["fault"], row["middle found"], row["middle of"]) == ("gap", 5, 5)
+    assert (row["fault"], row["middle found"], row["middle of"]) == (asked[-1], 5, 5)
     assert (row["false marks"], row["clean"]) == (0, 5)
     assert (own["damage"], total["clean"], report["headline"]) == ("none: shipped", 5, 1.0)
     assert cost["fault"] == "signal" and 0 < cost["CPU ms per second"] < 50

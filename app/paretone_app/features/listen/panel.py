@@ -8,7 +8,7 @@ from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QPushButton, QScrollBar, QSizePolicy, QToolButton, QWidget
 
-from paretone.checks.faults import Finding
+from paretone.checks.faults import Checked
 from paretone.checks.words import said_words
 from paretone.figures.scatter import tick_texts
 from paretone.measure.pitch import mean_pitch
@@ -199,7 +199,7 @@ class ListenPanel(QWidget):
         self._coming: tuple[str, int, list[np.ndarray]] | None = None
         """Lane, sample rate and pieces of a take that streams."""
         self.notes: Mapping[str, str] = {}
-        self.findings: Mapping[str, tuple[Finding, ...]] = {}
+        self.findings: Mapping[str, Checked] = {}
         self.finder = Finder(self)
         self._drawn_gains: tuple[float, ...] = ()  # Gains at which differences are drawn, equal to those of playback.
         self._laid_out: list[tuple[int, int]] = []
@@ -342,7 +342,7 @@ class ListenPanel(QWidget):
                 facts, words = (self.finder.get((what, take.id)) for what in ("facts", "words"))
                 lane.facts = facts if isinstance(facts, Facts) else None
                 lane.words = words if isinstance(words, tuple) else ()
-                lane.faults = self.findings.get(take.id, ())
+                lane.faults = self.findings.get(take.id, Checked()).findings
                 drawn.append(lane)
         reference = drawn[self._compared.reference]
         for at, (head, take, lane) in enumerate(zip(self.heads, takes, drawn, strict=True)):
@@ -371,9 +371,9 @@ class ListenPanel(QWidget):
         if lane.facts is not None and lane.facts.metrics.loudness is not None:
             peak = lane.facts.metrics.true_peak or 0.0
             parts += [f"{fixed(lane.facts.metrics.loudness, 1)} LUFS", f"{with_sign(peak, '+')} dBTP"]
-        faults = self.findings.get(take.id)
-        if faults is not None or take.metrics.faults is not None:
-            count = round(take.metrics.faults or 0) if faults is None else len(faults)
+        checked = self.findings.get(take.id)
+        if checked is not None or take.metrics.faults is not None:
+            count = round(take.metrics.faults or 0) if checked is None else len(checked.findings)
             parts.append(counted(count, "fault", "faults"))
         if lane is not reference and len(reference.samples):
             parts.append(f"from {reference.letter}: {with_sign(take.seconds - reference.seconds, '+', 2)} s")
@@ -381,7 +381,7 @@ class ListenPanel(QWidget):
                 ratio = np.log2(mean_pitch(lane.facts.pitch) / mean_pitch(reference.facts.pitch))
                 parts += [f"pitch {with_sign(12 * float(ratio), '+')} st"] if np.isfinite(ratio) else []
         facts = model_title(take.setting.model), *parts
-        found = (f"{fixed(one.start, 2)} s: {one.sentence}" for one in faults or ())
+        found = (f"{fixed(one.start, 2)} s: {one.sentence}" for one in (checked or Checked()).findings)
         detail = "\n".join((f"“{take.text}”", *found))
         head.show_take(take.id, setting_text(take.setting), facts, self.notes.get(take.id, take.remark), detail)
 

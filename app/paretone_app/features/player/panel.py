@@ -2,12 +2,13 @@
 
 import html
 from collections.abc import Collection, Mapping, Sequence
+from textwrap import fill
 
 from PySide6.QtCore import QEvent, QLineF, QObject, QRect, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QStackedWidget, QWidget
 
-from paretone.checks.faults import Finding, fault
+from paretone.checks.faults import Checked, fault
 from paretone_app.audio.sound import Envelope
 from paretone_app.numbers import counted, fixed
 from paretone_app.shell.colours import Colours
@@ -39,7 +40,7 @@ class WaveStrip(QSlider):
         self._position = 0.0
         self._pressed: float | None = None
         self._drawn: tuple[float, float] | None = None
-        self._faults: tuple[Finding, ...] = ()
+        self._checked = Checked()
         self._wave: tuple[object, list[QLineF]] = None, []
         """What the waveform was computed of, and its lines, one per pixel."""
         self.setAccessibleName("Position in the waveform, in hundredths of a second")
@@ -67,22 +68,26 @@ class WaveStrip(QSlider):
         self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
         self.update()
 
-    def set_faults(self, faults: tuple[Finding, ...]) -> None:
+    def set_faults(self, checked: Checked) -> None:
         """Mark these faults; F goes to the next one."""
-        if faults != self._faults:
-            self._faults = faults
-            lines = [f"{fixed(one.start, 2)} s: {fault(one.fault).title}. {one.sentence}" for one in faults]
-            self.setToolTip("\n".join([_HOW, "", *lines, "F: go to the next fault."] if lines else [_HOW]))
-            said = [f"{counted(len(lines), 'fault', 'faults')}:", *lines] if lines else []
-            self.setAccessibleDescription(" ".join(said))
+        if checked != self._checked:
+            self._checked = checked
+            named = [(one, fault(one.fault)) for one in checked.findings]
+            lines = [f"{fixed(one.start, 2)} s: {kind.title}. {one.sentence}" for one, kind in named]
+            why = dict.fromkeys(f"{kind.title}: {kind.about}" for _, kind in named)
+            told = [*lines, *why, *checked.unavailable]
+            key = ["F: go to the next fault."] if lines else []
+            self.setToolTip("\n".join([_HOW, *([""] if told else []), *(fill(one, 100) for one in told), *key]))
+            count = [f"{counted(len(lines), 'fault', 'faults')}:"] if lines else []
+            self.setAccessibleDescription(" ".join([*count, *told]))
             self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() != Qt.Key.Key_F or not self._faults:
+        if event.key() != Qt.Key.Key_F or not self._checked.findings:
             super().keyPressEvent(event)
             return
-        later = [one.start for one in self._faults if one.start > self._position + 0.01]
-        self.sought.emit(min(later, default=min(one.start for one in self._faults)))
+        starts = [one.start for one in self._checked.findings]
+        self.sought.emit(min((one for one in starts if one > self._position + 0.01), default=min(starts)))
 
     def set_position(self, seconds: float) -> None:
         """Move the playhead. Called 30 times a second; screen readers are told once a second."""
@@ -166,7 +171,7 @@ class WaveStrip(QSlider):
     def _paint_faults(self, painter: QPainter) -> None:
         """A band over each fault, with a bar at its top that colour-blind people see as well."""
         band = QColor(self._colours.warning)
-        for one in self._faults:
+        for one in self._checked.findings:
             left = self._place(one.start)
             width = max(4.0, self._place(one.end) - left)
             band.setAlpha(50)

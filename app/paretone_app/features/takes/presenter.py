@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from paretone.checks.faults import Finding
+from paretone.checks.faults import Checked
 from paretone.checks.speech import seams_of
 from paretone.errors import PlainError, told
 from paretone.files import write_wav
@@ -73,7 +73,7 @@ class TakeJudging(QObject):
     def _note(self, _take: str, event: Event) -> None:
         if isinstance(event, TakeJudged):
             self.judged.emit(event.take, event.figures)
-            self.checked.emit(event.take, event.findings)
+            self.checked.emit(event.take, event.checked)
         elif isinstance(event, JobFailed):
             # It would fail for other takes, too.
             self._work.clear()
@@ -115,7 +115,7 @@ class TakesPresenter(Presenter):
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
         self.judging.checked.connect(self._keep_faults)
-        self.findings: dict[str, tuple[Finding, ...]] = {}
+        self.findings: dict[str, Checked] = {}
         """Faults of takes checked in this session."""
         self._asked: set[str] = set()
         """Takes of earlier sessions that are checked again because they are lanes."""
@@ -244,8 +244,8 @@ class TakesPresenter(Presenter):
         self.takes.model.set_playing(now.key if now.sounding else "")
         self._show_faults()
 
-    def _keep_faults(self, take: str, findings: tuple[Finding, ...]) -> None:
-        self.findings[take] = findings
+    def _keep_faults(self, take: str, found: Checked) -> None:
+        self.findings[take] = found
         self._show_faults()
         self.faults_found.emit()
 
@@ -253,7 +253,7 @@ class TakesPresenter(Presenter):
         """Mark the faults of the take in the player; those of lanes of earlier sessions are looked for first."""
         now = self._state.playing.now
         strip = self._player.control.bar.strip
-        strip.set_faults(() if now.start or now.origin is Origin.TEST else self.findings.get(now.key, ()))
+        strip.set_faults(self.findings.get("" if now.start or now.origin is Origin.TEST else now.key, Checked()))
         for one in self._state.comparison.lanes:
             if one is not None and one.metrics.faults and one.id not in {*self.findings, *self._asked}:
                 self._asked.add(one.id)

@@ -213,12 +213,11 @@ class FileJudges:
             values = {name: of(verdict.figures) for name in kind.metrics if (of := metric(name).verdict) is not None}
             found |= {name: value.real for name, value in values.items() if value is not None}
         check()
-        speech = Speech(samples, rate, text, prompt=self._prompt, similarity=found.get("voice_similarity"))
-        faults = checked(speech)
-        found["faulty_takes"] = float(faults.faulty)
+        faults = checked(Speech(samples, rate, text, prompt=self._prompt, similarity=found.get("voice_similarity")))
+        found["faulty_takes"] = float(bool(faults.findings))
         figures = {name: float(value) for name, value in found.items() if value is not None}
-        length, told = recording.seconds, tuple(notes)
-        return Judgement(str(path), length, rate, figures, rate_of_errors, heard, told, "", faults, curve)
+        length = recording.seconds
+        return Judgement(str(path), length, rate, figures, rate_of_errors, heard, tuple(notes), "", faults, curve)
 
     def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
         problem = judge_named(name).problem()

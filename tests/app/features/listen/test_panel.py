@@ -9,7 +9,7 @@ from PySide6.QtGui import QDropEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
-from paretone.checks.faults import Finding
+from paretone.checks.faults import Checked, Finding
 from paretone.models.catalogue import voice
 from paretone.setting.take import Trace
 from paretone_app.audio.player import Mode
@@ -226,7 +226,7 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     phones = (("w", 0.1, 0.2), ("i", 0.2, 0.3), ("_", 0.3, 0.32), ("m", 0.32, 0.4), ("i", 0.4, 0.5), ("t", 0.5, 0.6))
     told = replace(take(speech, "told"), text="We meet.", trace=Trace(phones=phones), remark="Harsh s #s")
     heard = replace(take(0.5 * speech, "heard"), text=voice().transcript)
-    empty.listen.findings = {"heard": (Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),)}
+    empty.listen.findings = {"heard": Checked((Finding("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."),))}
     unused = empty.listen.heads[0]
     assert all(one.isHidden() for one in (unused.note, unused.pin, unused.remove, empty.listen.bar))
     set_takes(empty, qtbot, told, heard)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone.checks.faults import Finding
+from paretone.checks.faults import Checked, Finding
 from paretone_app.audio.mixer import OUT_AND_IN
 from paretone_app.audio.sound import Envelope, Sound
 from paretone_app.features.player.control import STEP_SECONDS, own_keys
@@ -277,14 +277,15 @@ def test_faults_are_marked_said_and_reached_by_a_key(panel: Host, qtbot) -> None
     plain, sought = strip.grab().toImage(), []
     strip.sought.connect(sought.append)
     gap, missing = ("gap", 0.5, 0.52, 0.9, "No sound for 20 ms."), ("missing", 1.0, 1.4, 0.8, "“seven” is missing.")
-    strip.set_faults((Finding(*gap), Finding(*missing)))
+    strip.set_faults(Checked((Finding(*gap), Finding(*missing)), ("Clicks were not checked.",)))
     assert strip.grab().toImage() != plain and "2 faults: 0.50 s: Gap." in strip.accessibleDescription()
-    assert "1.00 s: Words missing. “seven” is missing." in strip.toolTip()
+    for said in ("1.00 s: Words missing. “seven” is missing.", "Use more steps", "Clicks were not checked."):
+        assert said in strip.toolTip() and said in strip.accessibleDescription()
     for seconds in (0.6, 1.2):
         strip.set_position(seconds)
         QTest.keyClick(strip, Qt.Key.Key_F)
     assert sought == [1.0, 0.5], "after the last one the first"
-    strip.set_faults(())
+    strip.set_faults(Checked())
     assert strip.accessibleDescription() == "" and "fault" not in strip.toolTip()
 
 

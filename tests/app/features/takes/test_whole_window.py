@@ -214,10 +214,10 @@ def test_the_engine_judges_takes_of_any_model(only_words: None, monkeypatch: pyt
         engine.join()
     for event in events:
         judged.follow(event)
-    (one, figures), (_, findings) = said
+    (one, figures), (_, checked) = said
     assert one == spoken.id and 0 < figures["pitch_range"] < 1
-    assert figures["faults"] == len(findings) == 1 and findings[0].fault == "silence"
-    assert findings[0].start == pytest.approx(heard.seconds, abs=0.6)
+    assert figures["faults"] == len(checked.findings) == 1 and checked.findings[0].fault == "silence"
+    assert checked.findings[0].start == pytest.approx(heard.seconds, abs=0.6)
 
 
 def test_the_voice_of_a_take_is_found() -> None:
