@@ -115,9 +115,8 @@ def test_stereo_is_mixed_and_said(tmp_path: Path) -> None:
     found = read_recording(str(written(tmp_path / "a.wav", stereo, subtype="FLOAT")))
     assert np.allclose(found.samples, tone(1, level=0.2), atol=1e-6)
     assert found.notes == ("a.wav: 2 channels were mixed to one.",)
-    found = read_recording(written(tmp_path / "b.wav", np.stack([tone(1), 0 * tone(1)], axis=1), subtype="FLOAT"))
-    assert np.array_equal(found.samples, tone(1)), "not half as loud"
-    assert found.notes == ("b.wav: silent channels were left out (1 of 2).",)
+    one = read_recording(written(tmp_path / "b.wav", np.stack([tone(1), 0 * tone(1)], axis=1), subtype="FLOAT"))
+    assert np.array_equal(one.samples, tone(1)) and one.notes == ("b.wav: silent channels were left out (1 of 2).",)
 
 
 def test_a_telephone_recording_and_more_than_full_scale_are_said(tmp_path: Path) -> None:

@@ -63,9 +63,8 @@ def test_a_finding_says_where_how_surely_and_what_to_do(clean: list[bench.Clean]
     first, silent = found.findings
     assert first.start == 1.0 and first.sure == 1.0 and silent.start == pytest.approx(1.5, abs=0.15)
     assert found.summary == "Not a number, Silence"
-    assert sentences(found)[0] == (
-        f"1.00 to 1.00 s (sure: 1.00): 10 samples are not numbers. {fault('not-a-number').about}"
-    )
+    line = f"1.00 to 1.00 s (sure: 1.00): 10 samples are not numbers. {fault('not-a-number').about}"
+    assert sentences(found)[0] == line
 
 
 def test_a_constant_offset_is_no_other_fault(clean: list[bench.Clean]) -> None:

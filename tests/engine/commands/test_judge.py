@@ -66,15 +66,10 @@ def test_what_is_not_judged_is_said_the_rest_goes_on(tmp_path: Path, console: Co
         str(tmp_path / "gone.wav"),
     ]
     text = console.out("judge", *names)
-    for part in (
-        "is silent",
-        "lasts 0.10 s",
-        "values that are not numbers",
-        "not a recording",
-        "gone.wav; check the path",
-    ):
+    for part in ("is silent", "lasts 0.10 s", "values that are not numbers", "not a recording", "gone.wav; check"):
         assert part in text
     assert "pip install --no-deps distillmos==0.9.1" in text
+    assert "silent.wav (not judged)" in console.refusal("judge", *names, "--strict", code=12)
     assert "resemblyzer" not in text, "nobody asked for voices"
     assert next(line for line in text.splitlines() if "fine.wav" in line).split()[1] == "1"
 
