@@ -56,7 +56,8 @@ def signal_to_noise(speech: Speech) -> float:
     bands, spoken = speech.spectra[:, low:high], speech.spectra[speech.speaking_frames, low:high]
     if len(bands) < 10 or not len(spoken):
         return 100.0
-    noise = float(np.quantile(bands, QUIET, axis=0).mean()) / -np.log(1 - QUIET)
+    # Without pauses, speech is in every band, but not in every frame.
+    noise = float(min(np.quantile(bands, QUIET, axis=0).mean() / -np.log(1 - QUIET), np.quantile(bands.mean(1), QUIET)))
     return float(10 * np.log10(float(spoken.mean()) + FLOOR) - 10 * np.log10(noise + FLOOR))
 
 

@@ -134,7 +134,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "definitions": {name: metric(name).definition for name in shown},
         "missing": list(found.missing),
     }
-    # What cannot be read, such as silence or values that are not numbers, is not without faults.
     bad = [one for one in found.files if one.faults.findings or one.problem]
     faulty = [f"{one.file} ({one.faults.summary or 'not judged'})" for one in bad]
     return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]), *strict(faulty, options.strict))
