@@ -61,7 +61,7 @@ def serving(*more: str) -> Iterator[str]:
     threading.Thread(target=lambda: said.extend(process.stderr), daemon=True).start()
     with long_speech(address) as speech:
         assert speech.read(1000)
-        process.send_signal(signal.SIGHUP if more else signal.SIGINT)
+        process.send_signal(signal.SIGTERM if more else signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert out.startswith("Spoke ") and process.returncode == 0, "it ends in the middle of a text"
     assert "Traceback" not in "".join(said), said
