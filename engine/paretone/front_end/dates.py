@@ -84,7 +84,7 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
         return None
     if not (second or half) and (around.precedes(_AFTER_RATIOS) or around.follows(_BEFORE_RATIOS)):
         return None
-    if second and part and not half:
+    if second and part and not half and "," not in match[0]:  # A log has the time of day to "03,412" seconds.
         return Said(_length(hour, minute, f"{second}.{part}"))
     if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_COOKING):
         return Said(_length("", hour, ""))
@@ -111,16 +111,17 @@ def _with_half(words: str, half: str | None, zone: str | None) -> Said:
 
 
 def _length(*parts: str | None) -> str:
-    names = ("day", "hour", "minute", "second")[-len(parts) :]
+    names = ("week", "day", "hour", "minute", "second")[-len(parts) :]
     named = zip(((one or "").lstrip("0") for one in parts), names, strict=True)
     return " ".join(f"{number(one)} {name}{'' if one == '1' else 's'}" for one, name in named if one)
 
 
 def _military(match: re.Match[str], around: Around) -> Said | None:
     """ "0600", "1345 hrs."."""
-    if match[0][0] != "0" and (not around.follows(_BEFORE_TIMES) or around.precedes(" of")):
+    zoned = around.precedes(f" {_ZONE}")
+    if match[0][0] != "0" and not zoned and (not around.follows(_BEFORE_TIMES) or around.precedes(" of")):
         return None
-    named = match[3] or around.precedes(r" ?[-–] ?\d{4} ?(?:hours|hrs?)\b")
+    named = zoned or match[3] or around.precedes(r" ?[-–] ?\d{4} ?(?:hours|hrs?)\b")
     if not named and (not around.follows(_BEFORE_TIMES) or around.precedes(r" [A-Z\d]|-\d")):
         return None
     hour = f"oh {cardinal(int(match[1]))}" if match[1][0] == "0" and match[1] != "00" else cardinal(int(match[1]))
@@ -158,7 +159,7 @@ CLASSES = (
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)|\b{_SMALL_DAY}", say=_weekday, quantity=True),
     semiotic("time", r"(7(?=/6)|8(?=/7)|9(?=/8)|10(?=/9))/(\d)c\b", say="{1:cardinal} {2:cardinal} central"),
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
-    semiotic("date", rf"({_MONTH})\.?(?= ?[-–])", say="{1:month}", quantity=True),
+    semiotic("date", rf"({_MONTH})\.?(?= ?[-–]| \d)", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
     semiotic("date", r"(\d{1,4}) ?(BCE?|AD|CE|B\.C\.|A\.D\.)(?!\w)", quantity=True, say=lambda match, around: Said(
         (year if len(match[1]) == 4 else cardinal)(int(match[1])), ".".join(match[2].replace(".", "")) + ".")),
@@ -172,13 +173,15 @@ CLASSES = (
         r"(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?",
         say="{1:letters}[ {2:cardinal}][ {3:year}{4:year}][ to {5:short}]", quantity=True),
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
-    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.](\d+))?)?(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?",
+    semiotic("cardinal", r"(1\d{3})\?(?=[-–]\d)|(?<=[-–])c(?:a?\.|irca) ?(\d{4})(?!\d)",
+        say="[{1:year}][circa {2:year}]", quantity=True),
+    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.,](\d+))?)?(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?",
         rf"(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
-        r"(?= ?[-–] ?\d{4} ?(?:hours|hrs?)\b)|(?<=\b0\d{3})(?!\d|[.:]\d))", say=_military, quantity=True),
+        rf"(?= ?[-–] ?\d{{4}} ?(?:hours|hrs?)\b)|(?= {_ZONE})|(?<=\b0\d{{3}})(?!\d|[.:]\d))",
+        say=_military, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
-    semiotic("time", r"(?<= ):([0-5]\d)\b", say="{1:short}"),
     semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
         say="{1:number} {2:short} point {3:digits}", quantity=True),
     semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(?:00|(\d\d)))?\b",
@@ -192,8 +195,8 @@ CLASSES = (
         unless=r"\b(?i:priced?|sold|tax(?:ed)?|shares?|traded|fell|rose|dropped) (?:at|by|from) ",
         say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None),
         after=rf"(?i:(?<!look )(?<!looking )\b(?:at|by|til|till|until|from)) |@ ?|\d[ap] to |\b{_WEEKDAY}s?[.,]* "),
-    semiotic("time", r"(?<!\d)(?=\d)(?:(\d+) ?d(?:ays?)?)?(?:,? ?(\d\d?) ?h(?:rs?)?)?(?:,? ?(\d\d?) ?m(?:in)?)?",
-        r"(?: ?(\d\d?) ?s(?:ec)?)?\b", say=lambda match, around: (
+    semiotic("time", r"(?<!\d)(?=\d)(?:(\d+) ?w(?:ks?)?)?(?: ?(\d+) ?d(?:ays?)?)?(?:,? ?(\d\d?) ?h(?:rs?)?)?",
+        r"(?:,? ?(\d\d?) ?m(?:in)?)?(?: ?(\d\d?) ?s(?:ec)?)?\b", say=lambda match, around: (
         _length(*match.groups()) if sum(map(bool, match.groups())) > 1 else None)),
     semiotic("time", r"\bT-(\d+)(?= (?:min|sec|hour|hr|day|week)[a-z]*\b)", say="T minus {1:cardinal}"),
 )

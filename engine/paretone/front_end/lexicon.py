@@ -237,7 +237,7 @@ class Lexicon:
         found = function_word(word, tag, context)
         if found is not None:
             return found
-        restress: Restress = _as_it_is
+        restress: Restress = str
         if word != word.lower():
             restress = emphasised if word == word.upper() else lightly_stressed
         said = self._as_written(word, tag, context, restress)
@@ -272,7 +272,7 @@ class Lexicon:
         for find, end, stresses in FORMS:
             stem = find(word, self._known)
             if stem is not None:
-                light = lightly_stressed if stresses and restress is _as_it_is else restress
+                light = lightly_stressed if stresses and restress is str else restress
                 return end(self._look_up(stem, tag, context, light))
         return None
 
@@ -285,7 +285,7 @@ class Lexicon:
             return False
         if word != word.upper() and word[1:] != lower[1:]:
             return False
-        return lower in self or self._form(lower, tag, context, _as_it_is) is not None
+        return lower in self or self._form(lower, tag, context, str) is not None
 
     def _known(self, word: str) -> bool:
         if word in self:
@@ -337,10 +337,6 @@ def function_word(word: str, tag: str, context: Context) -> str | None:
         case "used":
             return "jˈust" if context.to and tag in ("VBD", "JJ") else "jˈuzd"
     return None
-
-
-def _as_it_is(phonemes: str) -> str:
-    return phonemes
 
 
 @functools.lru_cache(maxsize=1)

@@ -9,16 +9,15 @@ import re
 from paretone.front_end.numbers import roman
 
 _BLOCKS = "p|div|li|ul|ol|h[1-6]|tr|table|br|hr|blockquote|section|article|pre|speak|title|header|footer|dd|dt"
-_ATTRIBUTES = r"(?:\s+[\w:.-]+\s*(?:=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))?)*"
+_ATTRIBUTE = r"\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 _COMMENT = re.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml.*?\?>|<!\[CDATA\[|\]\]>", re.DOTALL)
 _UNREAD = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_ATTRIBUTES}\s*/?>", re.IGNORECASE)
-_ELEMENT = re.compile(
-    r"<([A-Za-z][\w-]{2,})>|</?[A-Za-z][\w:-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+))*\s*/?>"
-)
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS})(?:{_ATTRIBUTE}|\s+[\w:.-]+)*\s*/?>", re.IGNORECASE)
+ELEMENT = rf"</?(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*/?>"
+_ELEMENT = re.compile(rf"<([A-Za-z][\w-]{{2,}})>|{ELEMENT}")
 _EMPTY = {"img", "wbr", "input", "meta", "link", "source", "embed", "area", "base", "col", "track", "break", "mark"}
 _RAISED = re.compile(r"<(?:sup|sub)>(?=\w)", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
+ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)?[^\s<>@]+(?:@|\.)[^\s<>]+)>")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _FOOTNOTE = re.compile(r"\[\^\w{1,9}\]:?|(?<=[.,;:!?\"”])(?:\[\d{1,3}(?:[,–-] ?\d{1,3})*\])+")
@@ -51,7 +50,7 @@ def plain_lines(text: str) -> str:
         tags = _EMPTY.union(re.findall(r"</([\w:-]+)", text))  # Other names are words: "press <Enter>".
         text = _ELEMENT.sub(lambda one: one[1] if one[1] and one[1] not in tags else "", _BLOCK.sub("\n\n", text))
     if "&" in text:
-        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+        text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _QUOTED.sub("", text)
     text = _FENCE.sub("\n", text)
     text = _RULE.sub("\n", text)

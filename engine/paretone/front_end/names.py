@@ -36,8 +36,6 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
     text = match[0]
     if text[0] == "x" and around.precedes(f" {SPANS}"):
         return None
-    if text.isupper() and len(text) > 1 and roman(text) and not any(map(str.isdecimal, text)):
-        return None
     many = text.endswith("s") and text[-2].isdecimal() and text[0].isupper()
     found = []
     for part in re.finditer(r"[A-Z]+(?![a-z]{2})|[A-Z]?[a-z]+|\d+|(?<=\d)\.|\.(?!\d\d)", text[:-1] if many else text):
@@ -54,7 +52,7 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _ion(match: re.Match[str], around: Around) -> str:
-    parts = re.findall(r"[A-Z][a-z]?|\d+", match[1] + match[2])
+    parts = re.findall(r"[A-Z][a-z]?|e|\d+", match[1] + match[2])
     said = [number(one) if one.isdecimal() else ".".join(one.upper()) + "." for one in parts]
     return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
@@ -132,7 +130,7 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 _NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
 _GIVEN_NAMES = rf"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?|{one_of(_REGNAL_NAMES)}) "
 _RULERS = r"\b(?:King|Queen|Tsar|Czar|Kaiser|Emperor|Empress|Pope|Sultan|Pharaoh) "
-_BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll)\. "
+_BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll|mvt)\. "
 _SERIES = r"\b[A-Z]?[a-z]+s (?:[IVX]+(?:,? (?:and|or|&|to|through)|,) )+"
 
 
@@ -148,9 +146,7 @@ def _roman_alone(match: re.Match[str], around: Around) -> str | None:
         return None
     if counted or (not around.before and around.precedes(r"\. [A-Z]")):
         return cardinal(value)
-    if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress)"):
-        return ordinal(value)
-    if around.follows(r"\b[Tt]he ") and len(match[1]) > 2 and value <= 50:
+    if around.precedes(r" (?:century|centuries|Olympi|dynasty|Dynasty|Corps|edition|Winter|Summer|Congress|Legion)"):
         return ordinal(value)
     return year(value) if value > 1000 and len(match[1]) > 3 else None
 
@@ -161,8 +157,6 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
     count = sum(map(str.isdecimal, text))
     if re.fullmatch(r"\d(?:-\d){2,}", text):
         return digits(text.replace("-", ""))
-    if text.startswith(("19", "20")) and re.fullmatch(r"\d{4}[- ]\d{2,3}", text):
-        return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
         groups = [len(one) for one in re.findall(r"\d+", text)]
         if groups not in ([3, 2, 4], [4, 6, 5], [4, 3, 3]) and not (len(groups) > 3 and {4} == {*groups[:-1]}):
@@ -196,8 +190,7 @@ _ADDRESS_MARKS = SIGNS | dict.fromkeys("^*|·°★☆", "") | {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
 }  # fmt: skip
-_SPELLED = frozenset("py js ts md sh html css csv xml png jpg jpeg mp4".split())
-_SPELLED_AS_ADDRESS = _SPELLED.union("www io ai uk us tv eu ca".split())
+_SPELLED = frozenset("py js ts md sh html css csv xml png jpg jpeg mp www io ai uk us tv eu ca".split())
 _FILES = (
     "pdf|txt|csv|py|js|ts|json|html|css|xml|cfg|yaml|yml|toml|md|docx|xlsx|png|jpg|jpeg|gif|wav|mp3|mp4|zip|exe|log|sh"
 )
@@ -217,15 +210,7 @@ def _name(text: str) -> str:
 def _typed(part: str) -> str:
     if part.isdecimal():
         return pairs(part)
-    return part.upper() if part in _SPELLED_AS_ADDRESS else _ADDRESS_MARKS.get(part, SLANG.get(part, part))
-
-
-def _file(match: re.Match[str], around: Around) -> str:
-    name, ending = " ".join(_typed(one) for one in re.findall(r"[^\W\d_]+|\d+|-", match[1])), match[2]
-    if len(ending) > 2 and ending not in _SPELLED:
-        return f"{name} dot {ending}"
-    letters = ".".join(one for one in ending.upper() if one.isalpha())
-    return f"{name} dot {letters}. {' '.join(map(number, filter(str.isdecimal, ending)))}"
+    return part.upper() if part in _SPELLED else _ADDRESS_MARKS.get(part, SLANG.get(part, part))
 
 
 def _flag(match: re.Match[str], around: Around) -> str | None:
@@ -280,13 +265,16 @@ TYPED = (
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:(?:{_TOP})\b(?![@\w])|(?:ly|be|gg|so|sh|xyz)(?=/\w))",
         r"(?:/[\w./~?=&%#-]*\w)?",
         say=_electronic),
-    semiotic("electronic", rf"([\w-]+)\.({_FILES})\b", say=_file),
+    semiotic("electronic", rf"[\w-]+\.(?:{_FILES})\b", say=lambda match, around: (
+        _electronic(match, around).replace(" underscore", ""))),
     semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
         rf"[\w.-]+/[\w-]+\.(?:{_FILES})\b(?:#[\w-]+)?|",
-        rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}}))", say=_electronic),
+        rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}})(?:\?[\w=&%.-]*\w)?)",
+        say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])(?![A-Z]+\d|s\b)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
     semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})", say="slash"),
+    semiotic("electronic", r"(?<=[A-Z]{4})~(?=\d)", say=" tilde "),
     semiotic("electronic", r">(?= [A-Z]| \w+[_.]\w)", say=",", after=_IN_MENUS),
     semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
         after=_SOFTWARE),
@@ -312,7 +300,7 @@ _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
 _DIRECTION = "([NSEW]|N[EW]|S[EW])"
 NAMES = (
     semiotic("telephone", r"\+?(?:\d{1,3}[ .-])?(?:\(\d{2,5}\) ?)\d{2,4}(?:[ .-]\d{2,5})*(?!\d)|",
-        r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?: \(0\)\d)?(?:[ -]\d{2,6}){3,5}(?!\d)|",
+        r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?: ?\(0\) ?\d{1,4})?(?:[ -]\d{2,6}){2,5}(?!\d)|",
         r"\d(?:-\d{2,6}){2,4}(?!\d)|\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
     semiotic("identifier", rf"(?=[1-3] |\D+\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
@@ -330,10 +318,10 @@ NAMES = (
         r"(?![\d])", say=_version),
     semiotic("version", r"\bv(\d+)\b", say="version {1:number}"),
     semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
-    semiotic("version", r"\b(HTTP|TCP|TLS|SSL)/(\d(?:\.\d)?)(?!\d)", say="{1} {2:number}"),
     semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}", unless="coli "),
     semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
-    semiotic("address", r"(\d{1,3})([NSEW])\b", say="{1:pairs} {2:compass}", after=ROADS),
+    semiotic("address", r"(\d{1,3})([NSEWLR])\b", say="{1:pairs} {2:compass}", after=ROADS),
+    semiotic("identifier", r"\bM(0?\.[5-9]\d?)\b", say="Mach {1:number}"),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b|",
@@ -388,7 +376,7 @@ NAMES = (
         say="{1:pairs} {2:each}[ to {3:upper}]"),
     semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
     semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
-    semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3})\^(\d?)([+-])(?![\w(])", say=_ion),
+    semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3}|e)\^(\d?)([+-])(?![\w(])", say=_ion),
     semiotic("identifier", rf"\b((?:(?:{one_of(ELEMENTS)})\d{{0,2}}){{2,}})()()(?<=[a-zA-Z]\d)(?!\w)", say=_ion),
     semiotic("score", r":(?=(?:[A-Z][a-z]?\d*){2})", say=" to", after=r"[A-Z][a-z]?\d{1,2}"),
     semiotic("identifier", r"(?:(?<=\b[A-FO])|(?<=\bAB))-(?!\w|-)",
@@ -396,10 +384,11 @@ NAMES = (
     semiotic("roman", r"\b([A-Za-z]+) ([IVX]+(?=[A-C]\b)|[IVXLCDM]+|[ivx]+)((?<=[IVX])[a-cA-C])?",
         r"(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
-    semiotic("address", rf"(?:(\d{{1,5}}) (?:{_DIRECTION}\.? )?|{_DIRECTION}\.? )",
+    semiotic("address", rf"(?:(?:(\d+)/)?(\d{{1,5}}) (?:{_DIRECTION}\.? )?|{_DIRECTION}\.? )",
         rf"((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})({_STREET})\b\.?(?=\W|$)",
-        say="[{1:pairs} ][{2:compass} ][{3:compass} ]{4:named}{5:street}", ends=True),
-    semiotic("address", rf"(?:, |(?<=[a-z] )(?=.{{3}}\d{{5}}))({one_of(STATES)})\b(?: (\d{{5}})(?:-(\d{{4}}))?(?!\d))?",
+        say="[{1:pairs} slash ][{2:pairs} ][{3:compass} ][{4:compass} ]{5:named}{6:street}", ends=True),
+    semiotic("address", rf"(?:, |(?<=[a-z] )(?=.{{3}}\d{{5}}))({one_of(STATES)})\b(?!, ?(?:Ph|M[BP]|RN\b))",
+        r"(?: (\d{5})(?:-(\d{4}))?(?!\d))?",
         say=", {1:state}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
@@ -429,6 +418,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("electronic", r"\*(?=\.[a-z])", say="star "),
     semiotic("electronic", r"\*(?=\d\d+\b)", say="star ", after=r"(?i:\b(?:dial|call|press|enter)) "),
     semiotic("abbreviation", r"\b[Aa]dm\.(?= [a-z$£€]|:)", say="Admission"),
+    semiotic("abbreviation", r"\bmin\.(?!\w)", say="minor", after=r"\b[A-G](?: flat| sharp)? ", ends=True),
     semiotic("abbreviation", r"\bmin\.(?!\w)", say="minute", after=r"\d(?:st|nd|rd|th) ", ends=True),
     semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)|",
         r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
@@ -446,9 +436,10 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bnr\.(?= [A-Za-z])", say="near"),
     semiotic("abbreviation", r"\bRd\.(?= ?\d)", say="Round", unless="[A-Z][a-z]+ "),
     semiotic("abbreviation", r"\bcap\.(?= \d)", say="capacity", unless=r"\b(?:his|her|the|an?|my|your|their|our) "),
-    semiotic("abbreviation", rf"\b([bdm])\.(?= (?:{one_of(MONTH_STARTS)})[a-z.]* )", say={
-        "b": "born", "d": "died", "m": "married"}),
-    semiotic("abbreviation", r"\bmed\.(?= (?:school|student|record|suppl|device|history))", say="medical"),
+    semiotic("abbreviation", rf"\b([bdm])\.(?= (?:(?:{one_of(MONTH_STARTS)})[a-z.]* |ca?\. ?\d|1[5-9]\d\d\b))",
+        unless=r"\d ?", say={"b": "born", "d": "died", "m": "married"}),
+    semiotic("abbreviation", r"\b(?:(mm)\.(?= \d)|(fl)\.(?= (?:c\. ?)?1\d{3})|(K)\.(?= \d\d)|(Reg)\.(?= \(?[A-Z]))",
+        unless=r"\d ?", say={"mm": "measures", "fl": "flourished", "K": "K", "Reg": "Regulation"}),
     semiotic("abbreviation", r"\b(D|d)ist\.(?= (?:from|to|of|between)|:)", say="{1}istance"),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z($£€]|,|-[a-z]|\))", say=BEFORE_SMALL),
     semiotic("abbreviation", r"\bno\.(?= (?:is|was)\b|:)", say="number", after="[a-z.] "),
@@ -488,8 +479,9 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
         r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
-    semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)", say=lambda match, around: (
-        f"{cardinal(len(match[1]))} out of {cardinal(len(match[0]))} stars")),
+    semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1/2)?", say=lambda match, around: (
+        cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")
+        + (" and a half" if match[3] else "") + " stars")),
     semiotic("symbol", r"([§¶])\1", say={"§": "sections", "¶": "paragraphs"}),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),

@@ -34,7 +34,7 @@ _IN_SHORT = r"(?:(?:bn|tn|mn)\b|(?:mil(?! (?:thick|gauge|plastic|poly|bag|sheet|
 _MAGNITUDE = rf"(?:\s?(thousand|million|billion|trillion)\b|\s?({_IN_SHORT})|([kKmMBbT])\b)"
 UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
 _OF = r"(?:10+ ?|1\.73 ?|\d\d? ?(?=h\b))?(?!°)"
-UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:\.?/{_OF}(?:{UNIT_WORD}(?![A-Za-z^])|[a-z]{{3,}}\b))*"
+UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:\.?/{_OF}(?:{UNIT_WORD}(?![A-Za-z^])|(?!gas )[a-z]{{3,}}\b))*"
 _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
 _CODE = one_of([one for one in CURRENCIES if one.isalpha()])
 
@@ -166,6 +166,7 @@ _CUE_OF_DATES = (
 )
 
 _SURE_DATE = r"\b\d\d?/(?:1[3457-9]|2[1-9]|3[01])"  # Of such numbers there are no fractions.
+_COUNTED_THROUGH = r"(?i:\b(?:page|pg\.?|part|step|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
 _AFTER_A_DATE = (
     rf"(?:{_SURE_DATE}|\b(?i:on|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?) \d\d?/\d\d?) ?(?:[-–]|to|through) ?"
 )
@@ -187,7 +188,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     if match[0] in ("24/7", "9/11", "50/50") or sight or (first + second == 100 and first > second):
         return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
-    if around.follows(r"(?i:\b(?:page|pg\.?|part|step|slide|sheet|episode|image|photo) )") and first <= second:
+    if first <= second and around.follows(_COUNTED_THROUGH):
         return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
@@ -203,6 +204,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
     if not usual and 12 < first < second:
         return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
+    if len(top) == 4 and len(bottom) == 3:
+        return Said(f"{year(first)} slash {cardinal(second)}", kind="identifier")
     if named and not (first < second and usual) and not part:
         return named
     return Said(fraction(first, second), kind="fraction")
@@ -293,7 +296,7 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
 
 
 SPANS = r"(?:days?|wks?|weeks?|mos?|months?|doses?|nights?|hrs?|hours?|yrs?|years?)\b"
-TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|last|lasts|of) |=|[~≈] ?)~?"
+TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|lasts?|of|timeout:?) |=|[~≈] ?)~?"
 """Before seconds, "30s", rather than a decade."""
 
 
@@ -305,7 +308,7 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
     if unit == "s" and not gap:
         several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-|#")
         return around.follows(TAKES) or "." in value or (len(value) == 1 and not several)
-    if unit in ("N", "W") and around.follows(ROADS):
+    if unit in ("N", "W", "L") and around.follows(ROADS):
         return False
     if unit == "A":
         return (
@@ -313,10 +316,10 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
             or around.follows(r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?")
             or around.precedes(" (?:circuit|fuse|breaker|outlet|charger|current|load)")
         )
-    if unit in ("s", "t", "d", "ac", "pt", "st"):
+    if unit in ("s", "t", "d", "ac", "pt", "st", "U"):
         teaspoons = unit == "t" and dotted and not around.precedes(" of")
         closed = (unit == "d" and around.follows("[x×] ?")) or (unit == "st" and around.precedes(r" \d\d? ?lbs?\b"))
-        return closed or (bool(gap) and not teaspoons and not around.precedes("'"))
+        return closed or (bool(gap) and not teaspoons and not around.precedes(r"'|\.[A-Z]"))
     if unit == "N":
         return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
     if unit == "x":
@@ -330,10 +333,10 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
 
 def units(text: str, singular: bool) -> str:
     """The words of a unit expression: "mg/kg", "m^2", "L/100 km"."""
-    if text in UNITS:
-        return UNITS[text][not singular]
-    head, *rest = text.split("/")
-    return " per ".join((_unit_words(head, singular), *map(per, rest)))
+    head, slash, last = text.rpartition("/")
+    if text in UNITS or not slash:
+        return _unit_words(text, singular)
+    return f"{units(head, singular)} per {per(last)}"
 
 
 def per(text: str) -> str:
@@ -380,7 +383,7 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
         re.match(r"1$|\d+/", match[1])
         or _before_noun(around)
         or around.follows(r"\b[Aa]n? ")
-        or around.precedes(r" (?:\d[kK]\b|[A-Z]{2}|[A-Z][a-z])")
+        or around.precedes(r" (?:\d[kK]\b|(?!AGL|MSL)[A-Z]{2}|[A-Z][a-z])")
     )
     one, many = ("foot", "feet") if match[2] == "'" else ("inch", "inches")
     if one == "foot" and around.follows(_SCORER) and around.precedes(r"[,;).]| \(|$"):
@@ -440,12 +443,13 @@ _STRONG = re.compile(
     rf"\b[a-z]/\d\b|\b[OfghP]\((?:(?:{_NAMED}) ?)?[\w.]\)|"
     rf"\b[b-hj-zA-HJ-Z\d]\)? (?:{_NAMED}) [b-hj-z\d(]|\b[a-z]\d [+-]|\d!"
 )
+_NO_FORMULA = re.compile(r"\bw/|^\(?M\d\d? ?[x×]|[A-Z][a-z]?\^\d?[+-](?: |$)")
 
 
 def _mathematics(match: re.Match[str], around: Around) -> str | None:
     text = match["formula"]
     opened, closed = text.count("("), text.count(")")
-    if (text[0] == "(" and opened > closed) or re.search(r"\bw/|^\(?M\d\d? ?[x×]", text) or around.precedes(r"–\d"):
+    if (text[0] == "(" and opened > closed) or _NO_FORMULA.search(text) or around.precedes(r"–\d"):
         return None
     if not _STRONG.search(text) or around.follows(r"[\w$£€/#@.]") or around.precedes(r"\w|/\w|'\w|:\d"):
         return None
@@ -569,9 +573,9 @@ CLASSES = (
     semiotic("measure", r"([35])'(?=[- ](?:UTR|end|OH|cap|phosph|flank)|-to-|-?\s?→)", say="{1:number} prime"),
     semiotic("measure", rf"(\d)'(?: ?|-(?=\d+\"))({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
-    semiotic("measure", rf"({VALUE})(\"|'')(?!\w)", say=_inches, quantity=True),
-    semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2}}\b|$)", say=_inches, quantity=True,
-        unless=r"(?<!\w)'[^']*"),
+    semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
+    semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2,3}}\b|$)", say=_inches,
+        quantity=True, unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
         say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:direction}"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
@@ -588,7 +592,11 @@ CLASSES = (
     semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] ", unless=r"\b(?i:the|an?|add|for) "),
     semiotic("cardinal", r"[x×](\d\d?)(?=\))", say="times {1:number}", after=r"\([A-Za-z ]+ "),
     semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
-    semiotic("money", r"(\d{1,2}|\d+\.\d+)p\b", say="{1:number} {1:penny/pence}"),
+    semiotic("money", rf"(\d{{1,2}}|\d+\.\d+)p\b{_RATE}", say="{1:number} {1:penny/pence}[ per {2:per}]"),
+    semiotic("money", r"(\d\d?)s\. ?(\d\d?)d\b\.?", say="{1:number} {1:shilling/shillings} {2:number} {2:penny/pence}",
+        quantity=True, ends=True),
+    semiotic("measure", rf"({NUMBER})/({NUMBER}) ?([KMGT]i?B)\b", say="{1:number} of {2:number} {3:units}"),
+    semiotic("measure", r"/(?=\d+ ?(?:h|d|hrs?|hours|days|wks?|weeks)\b)", say=" per ", after=r"[a-z]{3}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
@@ -603,13 +611,12 @@ CLASSES = (
     semiotic("score", r"\bdec\b\.?", say="declared", after=r"\d/\d+ "),
     semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| (?:dec|at (?:stumps|lunch|tea))\b)",
         say="{1:number} for {2:number}"),
-    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,4})/(\d{1,4})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
+    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})/(\d{1,6})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
     semiotic("measure", rf"({VALUE}) ?(T|t(?!\. of\b))\.(?= [a-z])", say=lambda match, around: Said(
         number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None)),
         quantity=True),
     semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say="{1:number} {2:dotted}{1:/s}"),
-    semiotic("range", r"(\d+)ff\b(?:\.(?= ?[a-z,;)]))?", say="{1:number} and following"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),
     semiotic("cardinal", r"(\d\d?)s(\d\d?)s\b", say="{1:plural} {2:plural}"),
@@ -621,7 +628,7 @@ CLASSES = (
     semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
     semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
         say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
-    semiotic("score", r"(\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])(s\b)?", say=_ratio),
+    semiotic("score", r"(\d{1,3}(?:,\d{3})+|\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])(s\b)?", say=_ratio),
     semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", quantity=True,
         say=lambda match, around: (decimal(match[1] + "0").removesuffix("zero") if match[1] else "")
         + ordinal(int(match[2].replace(",", "")))),

@@ -13,6 +13,7 @@ from itertools import pairwise
 from paretone.errors import TextError
 from paretone.fields import Count, typed
 from paretone.front_end import MOST_CHARACTERS
+from paretone.front_end.markup import ELEMENT, ENTITY
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
 from paretone.front_end.written_forms import COUNTED, ENDINGS, TITLES, begins_sentence
@@ -257,12 +258,7 @@ def script_of(letter: str) -> str:
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 
-_ATTRIBUTE = r"""\s+[A-Za-z_:][\w:.-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+)"""
-_MARKUP = re.compile(
-    rf"</?(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*/?>"  # <break time="1s"/>, </p>
-    r"|<!--|<!DOCTYPE\b|<\?xml\b|<!\[CDATA\["
-    r"|&(?:[A-Za-z]{2,8}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"  # &amp; &#8217;
-)
+_MARKUP = re.compile(rf"{ELEMENT}|<!--|<!DOCTYPE\b|<\?xml\b|<!\[CDATA\[|{ENTITY.pattern}")
 _NAMED = 3
 """Kinds of markup named in a note."""
 _LONGEST = 30

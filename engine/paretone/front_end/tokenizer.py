@@ -108,8 +108,6 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
     both = Said(f"{left} to {right}", ends=right.ends)
     shared = re.search(r"^\D*(\d+)\D+(\d+)([kmMbB]n?)$", text)
     magnified = re.search(r"(\d[\d.,]*)([kmMbB]n?)$", text)
-    if re.fullmatch(r"\d{3,}-\d", text):
-        return None
     if left_kind == right_kind == "money" and shared and int(shared[1]) < int(shared[2]):
         return Said(f"{left.words} to {right}")
     if left_kind == right_kind == "time" and right.unit and not left.unit:

@@ -24,6 +24,7 @@ FOLDED = (
     | dict.fromkeys("‐‑−﹣－", "-")
     | dict.fromkeys("•¿¡™®", " ")
     | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
+    | {"♭": " flat ", "♯": " sharp ", "♩": " quarter note "}
 )
 KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%^*_/\\|<>~“”—…·°★☆" + END + "".join(SIGNS))
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿⁱ]+")
@@ -100,10 +101,11 @@ def write_out(text: str, british: bool = False) -> Written:
     plain, dropped = fold_characters(plain_lines(unicodedata.normalize("NFC", text)))
     plain = re.sub(r"\s+", " ", plain).strip(f" {END}")
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
-    plain = re.sub(r"(?<!\d )(?<![\w)])(?<!\d[\"'])–(?=[.$£€]?\d)", "-", plain)
+    plain = re.sub(r"(?<!\d )(?<![\w)?])(?<!\d[\"'])–(?=[.$£€¥₹]?\d)", "-", plain)
+    plain = re.sub(r"([$£€])\((\d[\d,.]*)\)", r"-\1\2", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = re.sub(r"(?<=\.\d\d)(?:\^9(?=/gal)| 9/10(?=/| a | per ))", "9", plain)
-    plain = re.sub(r"(?<=\d-\d\d)T(\d\d:\d\d(?::\d\d)?)Z?", r" \1", plain)
+    plain = re.sub(r"(?<=\d-\d\d)T(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)Z?", r" \1", plain)
     plain = _LETTERS.sub(lambda match: ".".join(match[1].split()) + ".", plain)
     plain = re.sub(r"(?<![$£€\w])(\d+)-([a-z]+)\.?-([a-z]+)\b", _apart, plain)
     return Written(tuple(_sentences(list(tokens(plain, british)))), dropped)

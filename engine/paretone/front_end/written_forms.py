@@ -51,15 +51,15 @@ MAGNITUDES = _table(
     "mil=million bil=billion tril=trillion"
 )
 
-_SCALED = _table("k=kilo c=centi d=deci m=milli µ=micro n=nano M=mega G=giga T=tera P=peta") | {"": ""}
+_SCALED = _table("k=kilo h=hecto c=centi d=deci m=milli µ=micro n=nano M=mega G=giga T=tera P=peta") | {"": ""}
 _BASES = {
     "m": ("meter", " k c m µ n"), "g": ("gram", " k m µ n"), "s": ("second", " m µ n"), "L": ("liter", " m µ c d"),
     "Hz": ("hertz", " k M G"), "W": ("watt", " k m M G"), "V": ("volt", " k m"), "A": ("ampere", " m µ k"),
     "Wh": ("watt hour", " k M G"), "Ah": ("ampere hour", " m"), "J": ("joule", " k M"), "N": ("newton", " k m"),
-    "Pa": ("pascal", " k M"), "B": ("byte", "k M G T"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
+    "Pa": ("pascal", " h k M"), "B": ("byte", "k M G T"), "bps": ("bit per second", " k M G"), "cal": ("calorie", " k"),
     "mol": ("mole", " m µ n"), "eV": ("electron volt", " k M G"), "M": ("molar", "m µ n"), "Ω": ("ohm", " k M"),
     "b": ("bit", "k M G"), "F": ("farad", "µ n"), "bar": ("bar", " m"), "l": ("liter", " m d"),
-    "FLOP": ("flop", "G T P"), "FLOPS": ("flop", "G T P"), "t": ("ton", " k M"),
+    "FLOP": ("flop", "G T P"), "FLOPS": ("flop", "G T P"), "t": ("ton", " M"),
 }  # fmt: skip
 
 
@@ -81,17 +81,18 @@ UNITS = {
     picogram_per_milliliter| ppg: point_per_game| rpg: rebound_per_game| apg: assist_per_game| mcg: microgram| IU:
     international_unit| d: day| ac: acre| s.f.: square_foot square_feet| atm: atmosphere| in-lb in-lbs: inch_pound| req
     reqs: request| rms.: room| dB: decibel| MP: megapixel| px: pixel| hp: horsepower horsepower| Nm N·m: newton_meter|
-    K/µL k/µL: thousand_per_microliter thousand_per_microliter| mEq: milliequivalent| ★: star| ft-lb ft-lbs ft·lb
-    ft·lbs lb-ft lb.-ft ft.-lb ft.-lbs: foot_pound| bbl: barrel| bpd: barrel_per_day| doz: dozen dozen| pk: pack| M☉:
-    solar_mass solar_masses| BR: bedroom| BA: bath| pp: percentage_point| pg: page| st: stone stone| nt nts: night| qtr
-    qtrs: quarter| nmi: nautical_mile| m.y Myr: million_years million_years| ly: light_year| AU: astronomical_unit| mph
-    m.p.h.: mile_per_hour| kph: kilometer_per_hour| kn kts: knot| mpg: mile_per_gallon| rpm RPM: revolution_per_minute|
-    bpm BPM: beat_per_minute| wpm: word_per_minute| psi: pound_per_square_inch| fps: frame_per_second| ppm:
-    part_per_million| ppb: part_per_billion| bp bps.: basis_point| sec secs: second| min mins: minute| hr hrs h: hour|
-    mo mos: month| wk wks: week| yr yrs: year| K: kelvin kelvin| sqft: square_foot square_feet| mmHg:
-    millimeter_of_mercury millimeters_of_mercury| dpi: dot_per_inch| rad: radian| pct: percent percent| pts: point| °C:
-    degree_celsius degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree| x ×: time| kWp: kilowatt_peak
-    kilowatts_peak| cc: cubic_centimeter| fl_oz fl._oz: fluid_ounce| in: inch inches""".split("|")
+    it/s: iteration_per_second| U: unit| sts: stitch stitches| K/µL k/µL: thousand_per_microliter
+    thousand_per_microliter| mEq: milliequivalent| ★: star| ft-lb ft-lbs ft·lb ft·lbs lb-ft lb.-ft ft.-lb ft.-lbs:
+    foot_pound| bbl: barrel| bpd: barrel_per_day| doz: dozen dozen| pk: pack| M☉: solar_mass solar_masses| BR: bedroom|
+    BA: bath| pp: percentage_point| pg: page| st: stone stone| nt nts: night| qtr qtrs: quarter| nmi: nautical_mile| m.y
+    Myr: million_years million_years| ly: light_year| AU: astronomical_unit| mph m.p.h.: mile_per_hour| kph:
+    kilometer_per_hour| kn kt kts: knot| mpg: mile_per_gallon| rpm RPM: revolution_per_minute| bpm BPM: beat_per_minute|
+    wpm: word_per_minute| psi: pound_per_square_inch| fps: frame_per_second| ppm: part_per_million| ppb:
+    part_per_billion| bp bps.: basis_point| sec secs: second| min mins: minute| hr hrs h: hour| mo mos: month| wk wks:
+    week| yr yrs: year| K: kelvin kelvin| sqft: square_foot square_feet| mmHg: millimeter_of_mercury
+    millimeters_of_mercury| dpi: dot_per_inch| rad: radian| pct: percent percent| pts: point| °C: degree_celsius
+    degrees_celsius| °F: degree_fahrenheit degrees_fahrenheit| °: degree| x ×: time| kWp: kilowatt_peak kilowatts_peak|
+    cc: cubic_centimeter| fl_oz fl._oz: fluid_ounce| in: inch inches""".split("|")
     for signs, written in [line.split(":")]
     for names in [[word.replace("_", " ") for word in written.split()]]
     for sign in (word.replace("_", " ") for word in signs.split())
@@ -129,15 +130,16 @@ COUNTED = _either(
     "refs=references blk=block vis=visibility col=column l=line n=note hrs=hours elev=elevation alt=altitude ht=height "
     "tbl=table ex=exercise chap=chapter lat=latitude lon=longitude Long=Longitude qty=quantity pg=page rte=route "
     "ver=version rev=revision ll=lines b=born d=died pt=part bk=book v=volume ft=feet sc=scene r=ruled plat=platform "
-    "att=attendance exp=expires req=requires"
+    "att=attendance exp=expires req=requires rwy=runway cl=clause mvt=movement"
 )
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _either(
     "bus=business util=utilities utils=utilities misc=miscellaneous reg=regular qty=quantity orig=original "
     "req=required ser=serial exp=experience temp=temperature med=medium pop=population rev=revenue elec=electric "
     "cont=continued refrig=refrigerated amt=amount mgmt=management perm=permanent chem=chemical exc=except "
-    "prob=probably poss=possibly elev=elevation div=dividend pub=published ret=retired param=parameter mktg=marketing "
-    "exec=executive dir=director trans=translated sq=square wt=weight ht=height precip=precipitation hum=humidity"
+    "mag=magnitude prob=probably poss=possibly elev=elevation div=dividend pub=published ret=retired param=parameter "
+    "mktg=marketing equiv=equivalents bapt=baptized rep=repeat exec=executive dir=director trans=translated sq=square "
+    "wt=weight ht=height precip=precipitation hum=humidity"
 )
 """Abbreviations whose full stop a small letter or a comma follows."""
 MADE = _either(  # Before "by".
@@ -150,7 +152,7 @@ SCRIPTURE = _table(
     "Isa=Isaiah Jer=Jeremiah Ezek=Ezekiel Dan=Daniel Hos=Hosea Mic=Micah Hab=Habakkuk Zech=Zechariah Mal=Malachi "
     "Matt=Matthew Rom=Romans Cor=Corinthians Gal=Galatians Eph=Ephesians Phil=Philippians Col=Colossians "
     "Thess=Thessalonians Tim=Timothy Heb=Hebrews Jas=James Pet=Peter Rev=Revelation John=John Luke=Luke Mark=Mark "
-    "Acts=Acts Job=Job Jn=John Lk=Luke"
+    "Acts=Acts Job=Job Jn=John Lk=Luke Sura=Sura Surah=Surah Quran=Quran"
 )
 _STREETS = _table(
     "Ave=Avenue Blvd=Boulevard Rd=Road Ln=Lane Ct=Court Pl=Place Pkwy=Parkway Sq=Square Ter=Terrace Cir=Circle"
@@ -159,22 +161,21 @@ STREETS = _STREETS | _table("St=Street Dr=Drive Hwy=Highway")
 ENDINGS = (
     _table(
         "Jr=Junior Sr=Senior etc=etc ea=each Inc=Incorporated Ltd=Limited Corp=Corporation Co=Company Bros=Brothers "
-        "Bldg=Building Dept=Department dept=department "
-        "wt=weight anniv=anniversary bldg=building Aves=Avenues bldgs=buildings reb=rebounds ast=assists lang=language "
-        "hist=history avail=available srs=seniors qtr=quarter hols=holidays ht=height precip=precipitation "
-        "coll=college Coll=College Inst=Institute Acad=Academy Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station "
-        "Twp=Township Prov=Province Treas=Treasurer Hosp=Hospital Dist=District Ctr=Center Mfg=Manufacturing "
-        "Intl=International Natl=National Div=Division est=established co=company Univ=University Assn=Association "
-        "Govt=Government govt=government ed=edition depts=departments orgs=organizations Esq=Esquire "
-        "Mktg=Marketing Exec=Executive Eng=Engineering"
+        "Bldg=Building Dept=Department dept=department wt=weight anniv=anniversary bldg=building Aves=Avenues "
+        "bldgs=buildings reb=rebounds ast=assists lang=language hist=history avail=available srs=seniors qtr=quarter "
+        "hols=holidays ht=height precip=precipitation coll=college Coll=College Inst=Institute Acad=Academy "
+        "Mtn=Mountain Mtns=Mountains Jct=Junction Stn=Station Twp=Township Prov=Province Treas=Treasurer Hosp=Hospital "
+        "Dist=District Ctr=Center Mfg=Manufacturing Intl=International Natl=National Div=Division est=established "
+        "co=company Univ=University Assn=Association Govt=Government govt=government ed=edition depts=departments "
+        "orgs=organizations Esq=Esquire Mktg=Marketing Exec=Executive Eng=Engineering sess=session sts=stitches"
     )
     | _STREETS
     | WEEKDAYS
     | {short: name for short, name in MONTH_STARTS.items() if short != "May"}
 )
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
-DIRECTIONS = _table("N=North S=South E=East W=West NE=Northeast NW=Northwest SE=Southeast SW=Southwest")
-ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate) "
+DIRECTIONS = _table("N=North S=South E=East W=West L=Left R=Right NE=Northeast NW=Northwest SE=Southeast SW=Southwest")
+ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate|[Rr]unways?|[Rr]wy\.?) "
 _STATES = """
     AL Ala Alabama| AK Alaska| AZ Ariz Arizona| AR Ark Arkansas| CA Calif California| CO Colo Colorado|
     CT Conn Connecticut| DE Del Delaware| FL Fla Florida| GA Ga Georgia| HI Hawaii| ID Idaho| IL Ill Illinois|
@@ -207,7 +208,7 @@ SLANG = _table(
     "w8=wait l8=late hbu=how_about_you omw=on_my_way lmk=let_me_know ikr=I_know,_right irl=in_real_life rly=really "
     "abt=about ofc=of_course hmu=hit_me_up iirc=if_I_recall_correctly icymi=in_case_you_missed_it sry=sorry "
     "4ever=forever w/e=whatever d/t=due_to s/p=status_post r/o=rule_out f/u=follow_up h/o=history_of tbsp=tablespoon "
-    "tsp=teaspoon attn=attention"
+    "tsp=teaspoon attn=attention fwd=forward bc=because"
 )
 """Short forms without a full stop."""
 GREEK = _table(
@@ -226,7 +227,7 @@ SIGNS = {
     "∫": "the integral of", "∈": "in", "∂": "partial", "∩": "intersection", "∪": "union", "%": "percent",
     "∉": "not in", "⊂": "is a subset of", "⊆": "is a subset of", "∀": "for all", "∃": "there exists", "∝":
     "is proportional to", "≡": "is equivalent to", "∏": "the product of", "¬": "not", "∧": "and", "∨": "or",
-    "↑": "up", "↓": "down", "‰": "per mille", "&": "and", "@": "at", "+": "plus", "=": "equals",
+    "↦": "maps to", "↑": "up", "↓": "down", "‰": "per mille", "&": "and", "@": "at", "+": "plus", "=": "equals",
 } | {sign: many for sign, (_, many, *_) in CURRENCIES.items() if len(sign) == 1 and not sign.isalnum()}  # fmt: skip
 """Symbols with a name wherever they stand."""
 STARTERS = frozenset(
