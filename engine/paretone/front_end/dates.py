@@ -154,7 +154,7 @@ CLASSES = (
         say="{1:month} {2:year}", quantity=True),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_DAY})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
         r"(?:(?:,? |-)(\d{4})(?!\d))?", say=_day_first, quantity=True),
-    semiotic("date", rf"({_MONTH})(?![\w.']| [A-Z])", say="{1:month}",
+    semiotic("date", rf"(?!Jan [a-z])({_MONTH})(?![\w.']| [A-Z])", say="{1:month}",
         after=r"\b(?:in|since|by|until|till|from|last|next|early|late|mid|this) |mid-"),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)|\b{_SMALL_DAY}", say=_weekday, quantity=True),
     semiotic("time", r"(7(?=/6)|8(?=/7)|9(?=/8)|10(?=/9))/(\d)c\b", say="{1:cardinal} {2:cardinal} central"),

@@ -7,6 +7,7 @@ import html
 import re
 
 from paretone.front_end.numbers import roman
+from paretone.front_end.written_forms import LATEX
 
 _BLOCKS = "p|div|li|ul|ol|h[1-6]|tr|table|br|hr|blockquote|section|article|pre|speak|title|header|footer|dd|dt"
 _ATTRIBUTE = r"\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
@@ -25,6 +26,11 @@ _STRONG = re.compile(r"(\*{1,3}|~~|==|`+)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?!\w)")
 _PRODUCT = re.compile(r"[\d\W]+")  # "2 * 3 * 4", which marks nothing.
 _LOW = re.compile(r"(?<![\w/])(_{1,3})(?=\S)([^\n_]{1,400}?)(?<=\S)\1(?!\w)")
 _QUOTED = re.compile(r"^(?:[ \t]*>)+[ \t]?(?!=|\d)|^(?:[ \t]*>)+[ \t]+", re.MULTILINE)
+_FORMULA = re.compile(
+    r"\$\$?(?=[^$\n]*[\\^_]|[A-Za-z(][^$\n]*[=<>])([^\s$](?:[^$\n]{0,300}[^\s$])?)\$\$?(?!\d)|"
+    r"\\[(\[](.{1,300}?)\\[)\]]|^(?!.*(?:\$|\\[(\[]))(?=.*\\(?:frac|sqrt)\{)(.+)$",
+    re.MULTILINE,
+)
 _UNSEEN = re.compile(r"\x1b\[[\d;]*[A-Za-z]|(?<=[ \t]{8})[ \t]+")
 """Colors of a terminal, and blanks after as many as any indentation has."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
@@ -43,7 +49,7 @@ def plain_lines(text: str) -> str:
     """``text`` without markup, in one line: each sentence that a line or a paragraph ends is followed by
     :data:`END`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace(END, " ")
-    text = _UNSEEN.sub("", text)
+    text = _FORMULA.sub(lambda one: f" {_formula(one[1] or one[2] or one[3])} ", _UNSEEN.sub("", text))
     if "<" in text:
         text = _UNREAD.sub(" ", _COMMENT.sub(" ", text))
         text = _RAISED.sub(" ", _AUTOLINK.sub(r" \1 ", text))
@@ -67,6 +73,15 @@ def plain_lines(text: str) -> str:
     label = (lambda said: str(roman(said.upper()) or said)) if romans else str.upper
     text = _NUMBERED.sub(lambda match: f"\n{label(match[2])}, ", text) if several else text
     return _lines(text)
+
+
+def _formula(text: str) -> str:
+    r"""LaTeX in plain signs: "\frac{a}{2} \le 1" is "a over 2 ≤ 1"."""
+    for _ in range(3):  # One within another.
+        text = re.sub(r"\\[dt]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}", r"\1 over \2 ", text)
+        text = re.sub(r"\\sqrt ?\{([^{}]*)\}", r"√(\1)", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda one: LATEX.get(one[1], one[1]), text).replace("^°", "°")
+    return re.sub(r"(?<![_^])\{(\w+)\}|\\[,;! ]", r"\1", text)
 
 
 def _lines(text: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs, plural, roman, short, year
-from paretone.front_end.quantities import SPANS, number
+from paretone.front_end.quantities import SPANS, UNIT_WORD, number
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     BEFORE_SMALL,
@@ -239,12 +239,8 @@ _SOUNDS = "hm hmm hmmm mm mmm mmhm sh shh shhh psst pst brr brrr grr tsk nth pff
 """Without vowels, yet not spelled."""
 FORMS["name"] = _name
 FORMS["named"] = lambda text: re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), text)
-FORMS["street"] = lambda text: STREETS.get(text, text)
+FORMS["whole"] = lambda text: (STATES | STREETS | SCRIPTURE).get(text, text)
 FORMS["compass"] = DIRECTIONS.__getitem__
-FORMS["state"] = STATES.__getitem__
-FORMS["book"] = lambda text: SCRIPTURE.get(text, text)
-FORMS["joined"] = lambda text: cardinal(int(text)).replace(" ", "-")
-FORMS["nth"] = lambda text: ordinal(int(text)).title()
 _KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
 FORMS["keys"] = lambda text: " plus ".join(
     _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
@@ -258,7 +254,7 @@ _IN_MENUS = (
     r"(?:^|[.:;(] )(?=(?:File|Edit|View|Insert|Format|Tools|Settings|Options|Help|Window|Home|Menu|Preferences)\b))"
     r"[^.!?<>]+(?:>[^.!?<>]+)*"
 )
-_NO_PATH = rf"(?:\d+[CF]/|(?:{one_of(WEEKDAYS)})\b|(?:[a-z]/)+[a-z]\b|(?:[A-Z]/)+[A-Z]{{1,3}}\b)"
+_NO_PATH = rf"(?:[-\d.,/+]+(?:[CF]|{UNIT_WORD})/|(?:{one_of(WEEKDAYS)})\b|(?:[a-z]/)+[a-z]\b|(?:[A-Z]/)+[A-Z]{{1,3}}\b)"
 TYPED = (
     semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
     semiotic("electronic",
@@ -282,17 +278,16 @@ TYPED = (
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
     semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
     semiotic("abbreviation", r"\b(?:ps\b|PS\b|(P\.)?P\.S\.(?!\w))", say="{1}P.S."),
-    semiotic("abbreviation", r"\b[Cc]c(?=:)", say="C.C."),
     semiotic("abbreviation", r"\bc/o(?= [a-z]| [A-Z]{2,}\b)", say="complaining of",
         after=r"\b(?:(?i:pt|patient|s?he|who|y/o|now|also|and|male|female|man|woman|child)|M|F)[.,]? "),
     semiotic("abbreviation", r"\bb/w(?= (?:photo|picture|image|film|print|movie|TV)s?\b)", say="black and white"),
     semiotic("abbreviation", rf"(?<![\w./])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
 )
 _NAMED_WITH_A_DASH = (
-    r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)) |#)"
+    r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)|Table|Figure|"
+    r"Fig\.|Room|Rm\.|Eq\.|Exhibit|Example|Problem) |#)"
 )
 _SIZES = r"(X{0,3}S|S|M)[-–](M|L|[2-6]?X{1,4}L)\b"
-_LABELS = r"\b(?:Table|Figure|Fig\.|Room|Rm\.|Eq\.|Exhibit|Example|Problem) "
 _GRADED = "average|blood|student|grade|on |in |for |and |or "
 _THREADED = r"(?:UNC|UNF|bolts?|screws?|taps?|nuts?)\b"
 _SCHOOL_DAY = "Th|Tu|Sa|Su|[MTWF]"
@@ -305,7 +300,7 @@ NAMES = (
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
     semiotic("identifier", rf"(?=[1-3] |\D+\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
         r"\.? (\d{1,3})(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])",
-        say="[{1:nth} ]{2:book} {3:cardinal}[, {4:joined}][ to {5:cardinal}]"),
+        say="[{1:ordinal} ]{2:whole} {3:cardinal}[, {4:cardinal}][ to {5:cardinal}]"),
     semiotic("identifier", r"\b(?=\S+ (?:\d{4}|\d+[-:]))(ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/([A-Z]+))? (\d{3,5})",
         r"(?:-(\d+))?(?::((?:19|20)\d\d))?\b", say="{1}[ {2}] {3:code}[ dash {4:number}][, {5:year}]"),
     semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
@@ -331,8 +326,7 @@ NAMES = (
         r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{12,}\b", say="{0:each}"),
     semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d|(?<=7\d7-)\d00)(?![-\d])",
         say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
-    semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_LABELS),
-    semiotic("identifier", r"\b(\d+)-(\d{2,})(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
+    semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
     semiotic("identifier", r"(\d{3})[ -](\d{3})(?![- ]?\d)", say="{1:digits}, {2:digits}",
         after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
     semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:pairs}"),
@@ -386,10 +380,10 @@ NAMES = (
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
     semiotic("address", rf"(?:(?:(\d+)/)?(\d{{1,5}}) (?:{_DIRECTION}\.? )?|{_DIRECTION}\.? )",
         rf"((?:(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) ){{1,3}})({_STREET})\b\.?(?=\W|$)",
-        say="[{1:pairs} slash ][{2:pairs} ][{3:compass} ][{4:compass} ]{5:named}{6:street}", ends=True),
+        say="[{1:pairs} slash ][{2:pairs} ][{3:compass} ][{4:compass} ]{5:named}{6:whole}", ends=True),
     semiotic("address", rf"(?:, |(?<=[a-z] )(?=.{{3}}\d{{5}}))({one_of(STATES)})\b(?!, ?(?:Ph|M[BP]|RN\b))",
         r"(?: (\d{5})(?:-(\d{4}))?(?!\d))?",
-        say=", {1:state}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
+        say=", {1:whole}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
@@ -404,9 +398,7 @@ NAMES = (
     semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]+\b(?!(?:'s)? (?:wrote|writes|novel|book))|\d+[snrt]))",
         say=DIRECTIONS, unless=r"\b(?i:by|authors?|novelist|writers?|poet) "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
-    semiotic("address", r"\b([NS])\.([EW])\.", after=rf"\b{_STREET}\.? ", ends=True, say=lambda match, around: (
-        Said(DIRECTIONS[match[1] + match[2]], ends=True))),
-    semiotic("address", r"\b(N(?=N)|S(?=S)|E(?=.E)|W(?=.W))(N[EW]|S[EW])\b", say="{1:direction} {2:direction}"),
+    semiotic("address", r"\b(N(?=N)|S(?=S)|E(?=.E)|W(?=.W))(N[EW]|S[EW])\b", say="{1:compass} {2:compass}"),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
         rf"\b(?:{_STREET})\.? |(?i:\bwinds?):? (?:from the |out of the )?"),
@@ -446,8 +438,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b([Nn])o\.(?= of\b)", say="{1}umber"),
     semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
     semiotic("abbreviation", r"\b[Vv]v\.(?= ?\d)", say="verses"),
-    semiotic("abbreviation", r"\bv\.(?= ?\d)", say="verse",
-        after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
+    semiotic("abbreviation", r"\bv\.(?= ?\d)", say="verse", after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
     semiotic("abbreviation", r"\b[Ff]l\.(?!\w)", say="floor", after=r"\d(?:st|nd|rd|th) ", ends=True),
     semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
     semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b(?:[A-Z][\w.]+|al\.) "),

@@ -8,7 +8,6 @@ from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordi
 from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     CURRENCIES,
-    DIRECTIONS,
     ELEMENTS,
     GREEK,
     MAGNITUDES,
@@ -32,7 +31,7 @@ _SIGN = r"(?:(?<![\w)])[-+])?"
 _SIGNS = {"-": "minus ", "+": "plus ", "": ""}
 _IN_SHORT = r"(?:(?:bn|tn|mn)\b|(?:mil(?! (?:thick|gauge|plastic|poly|bag|sheet|film))|bil|tril)\b(?:\.(?= [a-z]))?)"
 _MAGNITUDE = rf"(?:\s?(thousand|million|billion|trillion)\b|\s?({_IN_SHORT})|([kKmMBbT])\b)"
-UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23])?"
+UNIT_WORD = rf"(?:{one_of(UNITS)})(?:\^[23](?!\d))?"
 _OF = r"(?:10+ ?|1\.73 ?|\d\d? ?(?=h\b))?(?!°)"
 UNIT = rf"{UNIT_WORD}(?![A-Za-z^])(?:\.?/{_OF}(?:{UNIT_WORD}(?![A-Za-z^])|(?!gas )[a-z]{{3,}}\b))*"
 _CURRENCY = one_of([one for one in CURRENCIES if not one.isalpha()])
@@ -96,8 +95,6 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
         return words + f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}"
     if not sign and text.isdecimal():
         return _integer(text, around)
-    if text[0] == "." and around.follows("[A-Za-z]"):
-        return f"point {digits(text[1:])}"
     return words + number(text)
 
 
@@ -428,7 +425,7 @@ _OPERAND = (
 )
 _OPEN = r"(?:[-+±√(|∑∫]\s?){0,8}"
 POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
-_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)-]| [a-z])(?!=)|{POWER}){{0,8}})"
+_CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)]| - |-| [a-z])(?!=)|{POWER}){{0,8}})"
 _NAMED = "log|sin|cos|tan|mod|ln"
 _OPERATOR = (
     r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s[-–]\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
@@ -532,7 +529,6 @@ FORMS["per"] = per
 FORMS["units"] = lambda text: units("wk" if text == "w" else text, False)
 FORMS["dotted"] = _DOTTED.__getitem__
 FORMS["heat"] = lambda text: UNITS[f"°{text}"][1]
-FORMS["direction"] = lambda text: DIRECTIONS[text].lower()
 FORMS["magnitude"] = lambda text: MAGNITUDES.get(text, text.removesuffix("s"))
 FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
@@ -577,12 +573,12 @@ CLASSES = (
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2,3}}\b|$)", say=_inches,
         quantity=True, unless=r"(?<!\w)'[^']*"),
     semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
-        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:direction}"),
+        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:compass}"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
         say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),
-    semiotic("measure", rf"(?:{one_of(UNITS)})\^[23]", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a|in)) "),
+    semiotic("measure", rf"(?:{one_of(UNITS)})\^[23]", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a)) "),
     semiotic("measure", r"(?:[kcm]?m|ft|mi|yd)\^[23](?!\s?[=+-])", say="{0:units}"),
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say="{0:units}", unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say="{0:units}"),
@@ -636,6 +632,8 @@ CLASSES = (
 )
 PLAIN = (
     semiotic("cardinal", rf"({_SIGN})({_SCIENTIFIC}|{NUMBER})()()()(?![\d])", say=plain_number, quantity=True),
+    semiotic("mathematics", r"([∑∫∏]) ?_?[{(]?([^\s(){}^]+)[)}]?\^[{(]?([-+]?\w+|∞)[)}]?", say=lambda match, around: (
+        f"{SIGNS[match[1]].removesuffix(' of')} from {expression(match[2])} to {expression(match[3])} of")),
     semiotic("mathematics", rf"(?P<formula>{_MATHEMATICS})",
         rf"(?:(?:(?<=\d)|(?<=\^[a-z])) (?P<unit>(?!(?:in|x|t|h|a)\b){UNIT})(?![\w(=]))?",
         say=_mathematics),

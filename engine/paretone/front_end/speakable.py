@@ -44,9 +44,8 @@ def sentences(text: str) -> list[str]:
         if "\n" not in match[0] and (_NEVER_LAST.search(before[-12:]) or after.islower()):
             continue
         following = text[match.end() : match.end() + 20].partition(" ")[0]
-        if _ABBREVIATED.search(before[-12:]) and not begins_sentence(following):
-            continue
-        if _COUNTED.search(before[-12:]) and following[:1].isdigit():
+        counted = following[:1].isdigit() and _COUNTED.search(before[-12:])
+        if counted or (_ABBREVIATED.search(before[-12:]) and not begins_sentence(following)):
             continue
         if before.strip():
             found.append(before.strip())

@@ -204,14 +204,10 @@ def _features(place: int, word: str, told: Sequence[str], tag: str, earlier: str
 def _class(word: str) -> str:
     if "-" in word[1:] and word[0] != "-":
         return "!HYPHEN"
-    if word[0].isdigit():
-        return "!YEAR" if word.isdigit() and len(word) == 4 else "!DIGITS"
     return word.lower()
 
 
 def _shape(word: str) -> str:
-    if word.isdigit():
-        return "d"
     if not word.isalpha():
         return "".join("d" if one.isdigit() else "x" if one.isalpha() else one for one in word[:4])
     if word.islower():

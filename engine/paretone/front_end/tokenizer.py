@@ -17,7 +17,7 @@ from paretone.front_end import dates, names, quantities
 from paretone.front_end.numbers import digits
 from paretone.front_end.quantities import day_of_month, number
 from paretone.front_end.semiotic import Around, Said, SemioticClass, Token
-from paretone.front_end.written_forms import GREEK, MAGNITUDES, SLANG, UNITS, WEEKDAYS
+from paretone.front_end.written_forms import GREEK, MAGNITUDES, MONTH_STARTS, SLANG, UNITS, WEEKDAYS
 from paretone.observer import may_stop
 
 CLASSES: tuple[SemioticClass, ...] = (
@@ -42,7 +42,7 @@ _EASY = re.compile(
     r"[A-Z][a-z]{2,}(?=,? [a-z]{2,})|[;?)“”\"]|,(?! [A-Z]{2}\b)|[.!](?=[\s\x02]|$)"
 )
 """Plain words and marks, which need not be classified."""
-_HARD = frozenset((*SLANG, "et", *WEEKDAYS, *map(str.lower, WEEKDAYS), *filter(str.islower, UNITS))) - {"in", "a"}
+_HARD = {*SLANG, "et", *WEEKDAYS, *map(str.lower, WEEKDAYS), *MONTH_STARTS, *filter(str.islower, UNITS)} - {"in", "a"}
 _DIVIDES = re.compile(r" (?:[ivxIVX]+)[a-c]?\b")
 
 
@@ -107,7 +107,7 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
     """ "class to class": what one end leaves out, the other has."""
     both = Said(f"{left} to {right}", ends=right.ends)
     shared = re.search(r"^\D*(\d+)\D+(\d+)([kmMbB]n?)$", text)
-    magnified = re.search(r"(\d[\d.,]*)([kmMbB]n?)$", text)
+    magnified = re.search(r"(\d[\d,]*(?:\.\d+)?)([kmMbB]n?)$", text)
     if left_kind == right_kind == "money" and shared and int(shared[1]) < int(shared[2]):
         return Said(f"{left.words} to {right}")
     if left_kind == right_kind == "time" and right.unit and not left.unit:

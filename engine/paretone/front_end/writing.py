@@ -101,7 +101,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain, dropped = fold_characters(plain_lines(unicodedata.normalize("NFC", text)))
     plain = re.sub(r"\s+", " ", plain).strip(f" {END}")
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
-    plain = re.sub(r"(?<!\d )(?<![\w)?])(?<!\d[\"'])–(?=[.$£€¥₹]?\d)", "-", plain)
+    plain = re.sub(r"(?<!\d )(?<![\w)?])(?<!\d[\"'])–(?=(?:[A-Z]{1,2}\$|[.$£€¥₹])?\d)", "-", plain)
     plain = re.sub(r"([$£€])\((\d[\d,.]*)\)", r"-\1\2", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = re.sub(r"(?<=\.\d\d)(?:\^9(?=/gal)| 9/10(?=/| a | per ))", "9", plain)
@@ -199,7 +199,7 @@ def _joined(found: list[Token]) -> str:
 
 _POLISH: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![^\s(\"'“])(?:--?|–)(?=\w)"), " "),
-    (re.compile(r"(?<=\w)\(\)"), ""),
+    (re.compile(r"(?<=\w)\(\)(?!\w)"), ""),
     (re.compile(r"\(\s*\)|\[\s*\]"), " "),
     (re.compile(r"\s+"), " "),
     (re.compile(r" +(?=[,.;:!?](?![.\w]))"), ""),

@@ -208,13 +208,20 @@ SLANG = _table(
     "w8=wait l8=late hbu=how_about_you omw=on_my_way lmk=let_me_know ikr=I_know,_right irl=in_real_life rly=really "
     "abt=about ofc=of_course hmu=hit_me_up iirc=if_I_recall_correctly icymi=in_case_you_missed_it sry=sorry "
     "4ever=forever w/e=whatever d/t=due_to s/p=status_post r/o=rule_out f/u=follow_up h/o=history_of tbsp=tablespoon "
-    "tsp=teaspoon attn=attention fwd=forward bc=because"
+    "tsp=teaspoon attn=attention cc=C.C. fwd=forward bc=because"
 )
 """Short forms without a full stop."""
 GREEK = _table(
     "α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi ο=omicron "
     "π=pi ρ=rho µ=mu ς=sigma σ=sigma τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega"
 )
+LATEX = {name: letter for letter, name in GREEK.items()} | _table(
+    "in=∈ notin=∉ le=≤ leq=≤ ge=≥ geq=≥ ne=≠ neq=≠ times=× cdot=· div=÷ pm=± approx=≈ to=→ rightarrow=→ mapsto=↦ "
+    "infty=∞ sum=∑ prod=∏ int=∫ sqrt=√ partial=∂ cup=∪ cap=∩ subset=⊂ subseteq=⊆ forall=∀ exists=∃ equiv=≡ propto=∝ "
+    "implies=⇒ ldots=… dots=… circ=° Delta=Δ Omega=Ω left= right= mathbb= mathrm= mathbf= mathcal= text= quad= "
+    "displaystyle= operatorname= hat= bar= vec="
+)
+"""Signs of formulas, and commands without sound."""
 ELEMENTS = (
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Zr Mo Ag Cd "
     "Sn Sb Te I Xe Cs Ba Pt Au Hg Pb Bi U"
