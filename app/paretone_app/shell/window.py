@@ -161,6 +161,7 @@ class MainWindow(QMainWindow):
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)
         self.unexpected_happened.connect(notices.unexpected, Qt.ConnectionType.QueuedConnection)
         self.theme.changed.connect(self._follow_theme)
+        self.jobs.changed.connect(self._save_selection)  # A killed window starts again with what was asked for.
         # Last, after all other listeners.
         for signal in (
             state.machine.changed,
@@ -196,8 +197,11 @@ class MainWindow(QMainWindow):
         self.settings.setValue("theme", self.theme.scheme.value)
         self.settings.setValue("geometry", self.saveGeometry())
         self.workspaces.save(self.settings)
-        self.settings.setValue("selection", self.state.selection.remembered())
+        self._save_selection()
         self.settings.sync()
+
+    def _save_selection(self) -> None:
+        self.settings.setValue("selection", self.state.selection.remembered())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Say why the key's action is disabled. Escape, with nothing to cancel, dismisses a message."""

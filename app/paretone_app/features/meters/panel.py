@@ -2,7 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QWidget
 
 from paretone.figures.scatter import Dimension, Scale
@@ -161,6 +161,8 @@ class MetersPanel(QScrollArea):
         self._times: list[float] = []
         self._factors: list[float] = []
         self._job = 0
+        self._live: tuple[Telemetry, Waits] | None = None
+        """Not shown yet, since nobody sees the panel."""
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -237,9 +239,23 @@ class MetersPanel(QScrollArea):
         self.figures["device"].show_value(device or "–")
 
     def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
-        """Show the live figures of a running synthesis; ``heard``: waits of its playback."""
+        """Show the live figures of a running synthesis once they can be seen; ``heard``: waits of its playback."""
         if event.job != self._job:
             self._begin(event.job, "first", "gap", "pause", "streaming", "others")
+        if event.real_time_factor is not None:
+            self._times.append(event.elapsed_seconds)
+            self._factors.append(event.real_time_factor)
+        self._live = event, heard
+        self._show_live()
+
+    def showEvent(self, shown: QShowEvent) -> None:
+        super().showEvent(shown)
+        self._show_live()
+
+    def _show_live(self) -> None:
+        if self._live is None or not self.isVisible():
+            return
+        (event, heard), self._live = self._live, None
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
         self.figures["rate"].show_value(fixed(rate, 1))
@@ -254,13 +270,11 @@ class MetersPanel(QScrollArea):
             self.figures["first"].show_value(f"{significant(event.first_audio_seconds, 2)} s")
         if event.real_time_factor is not None:
             self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
-            self._times.append(event.elapsed_seconds)
-            self._factors.append(event.real_time_factor)
             self._draw()
 
     def _begin(self, job: int, *unknown: str) -> None:
         """Forget the curve and these figures of the synthesis before."""
-        self._job = job
+        self._job, self._live = job, None
         self._times.clear()
         self._factors.clear()
         for name in unknown:
@@ -297,7 +311,7 @@ class MetersPanel(QScrollArea):
 
     def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
-        measured = take.measurements
+        measured, self._live = take.measurements, None
         self.show_factor(take)
         self.figures["first"].show_value(f"{significant(measured.first_audio_seconds, 2)} s")
         self.figures["gap"].show_value(f"{significant(measured.largest_gap_seconds, 2)} s")

@@ -1,6 +1,6 @@
 """Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
-from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
+from paretone_app.widgets.panel_parts import InstallOffer, JobProgress, ShownPanel
 
 _SMOOTHING = 25
 """Window of the running mean of thick loss curves, in steps: single batches differ more than training changes."""
@@ -40,7 +40,7 @@ class TrainingCurves(QWidget):
 
     drawn = Signal()
 
-    def __init__(self, colours: Colours) -> None:
+    def __init__(self, colours: Colours, when_seen: Callable[[Callable[[], object]], None]) -> None:
         super().__init__()
         self.steps: list[int] = []
         self.terms: dict[str, list[float]] = {}
@@ -49,7 +49,7 @@ class TrainingCurves(QWidget):
         self._figures: tuple[Figure, ...] = ()
         self._colours = colours
         self._redraw = QTimer(self, singleShot=True, interval=100)
-        self._redraw.timeout.connect(self._draw)
+        self._redraw.timeout.connect(lambda: when_seen(self._draw))
         step = Dimension("step")
         self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
         self.validation = CurveChart("Validation", step, Dimension("share"), colours)
@@ -164,7 +164,7 @@ _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
 
 
-class TrainingPanel(QWidget):
+class TrainingPanel(ShownPanel):
     """Left: the training, its data, knobs and time. Right: loss and validation."""
 
     training_chosen = Signal(str)
@@ -268,7 +268,7 @@ class TrainingPanel(QWidget):
         self._area = Scrolled(content)
         left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(25 * em)
-        self.curves = TrainingCurves(colours)
+        self.curves = TrainingCurves(colours, self.when_seen)
         self.pages = Invited(self.curves)
         self.pages.offer(can["start"], double=self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))

@@ -11,6 +11,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Metrics, Take
 from paretone_app.features.meters.panel import MetersPanel
 from paretone_app.shell.colours import LIGHT
+from tests.app.conftest import on_screen
 
 
 def take(seconds: float) -> Take:
@@ -24,9 +25,7 @@ def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:
 
 @pytest.fixture
 def meters(qtbot: QtBot) -> MetersPanel:
-    made = MetersPanel(LIGHT)
-    qtbot.addWidget(made)
-    return made
+    return on_screen(MetersPanel(LIGHT), qtbot)
 
 
 def test_live_figures_and_curve(meters: MetersPanel) -> None:
@@ -39,6 +38,11 @@ def test_live_figures_and_curve(meters: MetersPanel) -> None:
     assert meters.figures["first"].value.text() == "0.40 s"
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
     assert list(meters.plot.series[0].y) == [0.9], "another job begins another curve"
+    meters.hide()
+    meters.show_telemetry(telemetry(2, 0.3, 0.8))
+    assert meters.factor.text() == "0.900", "nobody sees it"
+    meters.show()
+    assert meters.factor.text() == "0.800" and list(meters.plot.series[0].y) == [0.9, 0.8]
 
 
 def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(meters: MetersPanel) -> None:

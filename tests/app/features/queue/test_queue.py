@@ -163,6 +163,7 @@ def test_the_queue_survives_kill_9(make_window: MakeWindow, tmp_path: Path, qtbo
     window = ready(make_window(load_model, parts=PARTS), qtbot)
     assert "3 jobs of the last session wait." in window.notices.banner.text and not window.results.takes.all
     assert texts(window) == ["What runs. " * 9, "Second.", "Third."] and not window.jobs.busy, "it waits for the user"
+    assert window.state.selection.text == "Third."
     assert window.features.find(TakesPresenter).takes.table.model().rowCount() == 3
     window.state.selection.set_option("steps", 2)
     ask(window, "New.")

@@ -80,14 +80,18 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
         qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
 
 
-def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
+def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel, qtbot: QtBot) -> None:
     panel.begin(resume=False)
     panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
     panel.can["start"].refresh()
     assert "line 3" in panel.state.text(), "why it failed stays to be read"
     panel.begin(resume=False)
     assert not panel.manifest.isEnabled() and panel.state.text() == ""
-    panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
+    panel.hide()
+    with qtbot.assertNotEmitted(panel.curves.drawn, wait=300):
+        panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
+    with qtbot.waitSignal(panel.curves.drawn):
+        panel.show()
     assert panel.progress.value() == 250 and "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40 %" in panel.state.text() and (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
@@ -155,7 +159,7 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
 
 @pytest.fixture
 def curves(qtbot: QtBot) -> TrainingCurves:
-    made = TrainingCurves(LIGHT)
+    made = TrainingCurves(LIGHT, lambda draw: draw())
     qtbot.addWidget(made)
     made.show_figures(GUIDANCE_FREE.found)
     return made
