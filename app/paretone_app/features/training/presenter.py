@@ -152,7 +152,6 @@ class TrainingPresenter(Presenter):
     def start(self, plan: TrainingPlan) -> None:
         require(self.why_not())
         state = self._state
-        built(self.training).begin(plan.resume)
         chosen, one = state.selection, built(self.training).forms[plan.training]
         where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted
         place = Place(*where, chosen.vocoder(chosen.model_id))
@@ -166,13 +165,25 @@ class TrainingPresenter(Presenter):
         self.training = TrainingPanel(self._theme.colours, can)
         self.training.install.follow(self._state.installing)
         self.training.training_chosen.connect(self.refresh)
+        self._state.jobs.began.connect(self._job_began)
         self._state.jobs.ended.connect(self._job_ended)
         self.refresh()
+        for job in self._state.jobs.running:
+            self._job_began(job)
         return self.training
 
     def _ask(self, name: str, ask: Callable[..., object]) -> None:
         """Ask for the file or folder in the field called ``name``."""
         ask(lambda path: getattr(built(self.training), name).setText(str(path)), of_engine=True)
+
+    def _job_began(self, job: Job) -> None:
+        """Show a training that begins, which may be of the last session."""
+        command, panel = job.command, built(self.training)
+        if isinstance(command, Prepare) and isinstance(request := command.request, TrainingRequest):
+            if panel.training.name != command.technique:
+                panel.choose(command.technique)
+            panel.propose(request.minutes or panel.minutes.value(), request.work)
+            panel.begin(request.resume or request.begun_again)
 
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.TRAIN:

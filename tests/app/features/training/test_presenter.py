@@ -101,6 +101,19 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
     assert not panel.cancel_button.isEnabled()
 
 
+def test_a_training_of_the_last_session_is_shown(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    panel = filled_in(window, tmp_path)
+    window.jobs.stop(True)
+    qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
+    (job,) = window.jobs.waiting
+    window.jobs.cancel(job)
+    panel.choose("average_velocity")
+    window.jobs.restore([job])
+    with qtbot.waitSignal(window.jobs.ended):
+        window.jobs.go_on()
+    assert panel.training.name == "guidance_free" and panel.curves.steps and "The weights are in" in panel.state.text()
+
+
 def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow, tmp_path: Path) -> None:
     filled_in(window, tmp_path)
     shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
