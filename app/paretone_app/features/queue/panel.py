@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QProgressBar, QSizePolicy
 
 from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.widgets import build
@@ -45,7 +45,7 @@ class _Rows(TextsTable):
     """The row before which the chosen one was dropped."""
 
     def __init__(self) -> None:
-        super().__init__("Queue", _COLUMNS, widths=(12, 12, 6, 7, 4))
+        super().__init__("Queue", _COLUMNS, widths=(12, 14, 6, 7, 4))
         self.horizontalHeader().setStretchLastSection(False)
         self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -71,6 +71,7 @@ class QueuePanel(ShownPanel):
         """Number of the job that the user cancelled: the row in its place is chosen next."""
         self.table = _Rows()
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
+        self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # The buttons come first.
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         buttons = Flow()
         shown = {name: ActionButton(action) for name, action in can.items()}
