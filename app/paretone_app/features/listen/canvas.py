@@ -362,15 +362,17 @@ class Canvas(QWidget):
         top += heights.pitch
         words = [(word, parts[0][1], parts[-1][2]) for word, parts in lane.words]
         phones = [phone for _, parts in lane.words for phone in parts]
+        metrics = painter.fontMetrics()
         for height, colour, parts in (heights.words, colours.text, words), (heights.phones, colours.muted, phones):
             for text, start, stop in parts if height else ():
                 if stop > time.low and start < time.high:
                     left, right = start * self.per_second, stop * self.per_second
                     painter.setPen(QColor(colours.border))
                     painter.drawLine(QLineF(left, top + 2, left, top + height - 2))
-                    cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(right - left - 2))
+                    cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(right - left - 2))
                     painter.setPen(QColor(colour))
-                    painter.drawText(QPointF(left + 2, top + painter.fontMetrics().ascent()), "" if cut == "…" else cut)
+                    if cut != "…" and metrics.horizontalAdvance(cut) <= right - left:  # Qt cuts off no single letter.
+                        painter.drawText(QPointF(left + 2, top + metrics.ascent()), cut)
             top += height
 
     # --- Painting -----------------------------------------------------------------------------------------------------

@@ -264,7 +264,9 @@ class ListenPanel(QWidget):
         build.fill(axis, (Ruler(self.canvas), self.bar)).setSpacing(0)
         build.fill(HBoxLayout(below), (self._beside, (axis, 1))).setSpacing(0)
         facts = build.row((self._mode, 1), (self._read_out, 1), self._underruns)
-        parts: list[build.Placed] = [self._difference, self.caution, (Scrolled(content), 1), below, facts]
+        lanes = Scrolled(content)
+        lanes.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # The axis stays in view.
+        parts: list[build.Placed] = [self._difference, self.caution, (lanes, 1), below, facts]
         build.fill(VBoxLayout(self), parts, (GAP, NEAR, GAP, NEAR)).setSpacing(NEAR)
 
     def _make_shortcuts(self) -> None:
