@@ -40,15 +40,17 @@ LETTERS = 4
 
 
 def search(entries: Sequence[Findable], words: str, recent: Sequence[str] = ()) -> list[Findable]:
-    """Entries with all ``words``: first titles in which words begin with them, then titles that contain them, then the
-    rest; if there are none, those with titles nearly like them. Within each, ``recent`` keys come first."""
+    """Entries with all ``words``: first titles that begin with them, but for takes and terms, then titles in which words
+    begin with them, then titles that contain them, then the rest; if there are none, those with titles nearly like
+    them. Within each, ``recent`` keys come first."""
     wanted = words.casefold().split()
     last = {key: place for place, key in enumerate(recent)}
 
     def rank(one: Findable) -> tuple[int, int]:
-        title = one.title.casefold()
-        begins, has = all(f" {word}" in f" {title}" for word in wanted), all(word in title for word in wanted)
-        return 0 if begins else 1 if has else 2, last.get(one.key, len(last))
+        title = f" {one.title.casefold()}"
+        first = title.startswith(" " + " ".join(wanted)) and one.kind not in ("Take", "Term")
+        place = 0 if first else 1 if all(f" {word}" in title for word in wanted) else 2
+        return place + (not all(word in title for word in wanted)), last.get(one.key, len(last))
 
     found = [one for one in entries if all(word in one.words for word in wanted)]
     if found or not wanted:

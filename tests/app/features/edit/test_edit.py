@@ -144,6 +144,8 @@ def test_words_find_titles_before_all_else() -> None:
 
     load, unload, other = entry("Load model"), entry("Unload"), entry("Cancel", "stop a load")
     assert search([other, unload, load], "load") == [load, unload, other]
+    take, reload = Findable("Load one", "Take", "", "", print), entry("Once more, load")
+    assert search([take, other, reload, load], "lo") == [load, take, reload, other], "actions before takes"
     assert search([other, load], "model LOAD") == [load] and search([load], "no such") == []
     assert search([other, load], "", recent=[load.key]) == [load, other]
     assert search([other, load, unload], "laod modle") == [load], "misspelt"
