@@ -40,7 +40,7 @@ LETTERS = 4
 
 
 def search(entries: Sequence[Findable], words: str, recent: Sequence[str] = ()) -> list[Findable]:
-    """Entries with all ``words``: first titles that begin with them, but for takes and terms, then titles in which words
+    """Entries with all ``words``: first titles that begin with them, except takes and terms, then titles in which words
     begin with them, then titles that contain them, then the rest; if there are none, those with titles nearly like
     them. Within each, ``recent`` keys come first."""
     wanted = words.casefold().split()

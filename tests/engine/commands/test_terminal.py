@@ -38,24 +38,19 @@ def test_a_pipe_gets_few_lines() -> None:
     assert stream.getvalue() == "  0 %, about 30 min left\n", "at once, if it takes long"
 
 
-@pytest.mark.parametrize(
-    ("columns", "shown"),
-    [
-        ("240", f"{'█' * 12}{'░' * 12}  50 %, about 12 min left, 12 of 45 skips accepted  What may the layers skip?"),
-        ("80", "████░░░░  50 %, about 12 min left, 12 of 45 skips accepted  What may the layer…"),
-        ("60", "███░░░  50 %, about 12 min left, 12 of 45 skips accepted  …"),
-    ],
-)
-def test_a_screen_gets_one_bar_whose_figures_are_seen(
-    columns: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
+def test_a_screen_gets_one_bar_whose_figures_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Screen()
     terminal = Terminal(threading.Event(), stream=stream)
     terminal.status("What may the layers skip?")
     terminal.remark = "12 of 45 skips accepted"
-    terminal.progress(1, 2, 720.0)
-    assert stream.getvalue().split("\x1b[K")[-1] == shown
+    for columns, shown in (
+        ("240", f"{'█' * 12}{'░' * 12}  50 %, about 12 min left, 12 of 45 skips accepted  What may the layers skip?"),
+        ("80", "████░░░░  50 %, about 12 min left, 12 of 45 skips accepted  What may the layer…"),
+        ("60", "███░░░  50 %, about 12 min left, 12 of 45 skips accepted  …"),
+    ):
+        monkeypatch.setenv("COLUMNS", columns)
+        terminal.progress(1, 2, 720.0)
+        assert stream.getvalue().split("\x1b[K")[-1] == shown
     assert "\n" not in stream.getvalue()
     terminal.begin()
     terminal.progress(2, 2)

@@ -235,9 +235,6 @@ class MetersPanel(QScrollArea):
         legend = (f'<small><span style="color:{ink}">■</span>&nbsp;{name}</small>' for name, ink in inks)
         self._legend.setText(" ".join(legend))
 
-    def show_device(self, device: str) -> None:
-        self.figures["device"].show_value(device or "–")
-
     def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
         """Show the live figures of a running synthesis once they can be seen; ``heard``: waits of its playback."""
         if event.job != self._job:
@@ -322,7 +319,7 @@ class MetersPanel(QScrollArea):
             self.figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
             self.figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
         self.figures["memory"].show_value(_memory(measured.peak_memory_bytes))
-        self.show_device(measured.device)
+        self.figures["device"].show_value(measured.device or "–")
         self._times.append(measured.seconds)
         self._factors.append(measured.real_time_factor)
         self._draw()

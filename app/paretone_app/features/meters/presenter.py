@@ -36,7 +36,7 @@ class MetersPresenter(Presenter):
         left_out = localised(self._state.synthesis.left_out())
         self._repeat.set_tip("\n".join(filter(None, (self._repeat_tip, left_out))))
         if self.meters is not None:
-            self.meters.show_device(self._state.loading.device_title)
+            self.meters.figures["device"].show_value(self._state.loading.device_title or "–")
 
     def _build_meters(self) -> MetersPanel:
         from paretone_app.features.meters.panel import MetersPanel

@@ -128,7 +128,8 @@ class TakesPresenter(Presenter):
             actions["data_folder"],
             lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder))),
         )
-        actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
+        ask = partial(self._ask_for_folder, "Folder for takes and calibrations", self.move_data)
+        actions.bind(actions["choose_data_folder"], ask)
         actions.bind(actions["set_a"], lambda: state.comparison.set_a(self.takes.load_chosen()))
         actions.bind(actions["set_b"], lambda: state.comparison.set_b(self.takes.load_chosen()))
         actions.bind(actions["add_lane"], lambda: self.add_lanes([one.id for one in self.takes.selected()]))
@@ -335,7 +336,7 @@ class TakesPresenter(Presenter):
     def _offer_replacement(self, problem: str, level: str) -> None:
         opened = self._kept.opened
         if opened.damaged is None and opened.temporary:
-            self._notices.ask(problem, ("Choose another folder…",), lambda _: self._ask_for_data_folder(), level)
+            self._notices.ask(problem, ("Choose another folder…",), lambda _: self._actions["choose_data_folder"].trigger(), level)
         elif opened.damaged is None:
             self._notices.say(problem, level, at_risk=True)
         else:
@@ -346,9 +347,6 @@ class TakesPresenter(Presenter):
         opened = self._kept.opened
         self._notices.note(opened.problem)
         self._notices.say(opened.problem, "warning" if opened.damaged else "info")
-
-    def _ask_for_data_folder(self) -> None:
-        self._ask_for_folder("Folder for takes and calibrations", self.move_data)
 
     def move_data(self, folder: Path) -> None:
         """Keep takes in ``folder`` from now on, all else from the next start. Raises :class:`PlainError`."""

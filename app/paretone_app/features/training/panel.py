@@ -320,15 +320,12 @@ class TrainingPanel(ShownPanel):
         if not self._running:
             self.choose(name)
 
-    def set_corpus(self, spoken: bool) -> None:
-        """Set whether training speech can be synthesised without a manifest."""
-        self._spoken, of_model = spoken, spoken and self.training.needs_manifest
+    def set_corpus(self, spoken: bool, estimate: str) -> None:
+        """Set whether training speech can be synthesised without a manifest, and the estimated time of the training,
+        or ``""``; the latter is hidden during a training."""
+        self._spoken, self._estimated = spoken, estimate
+        of_model = spoken and self.training.needs_manifest
         self.manifest.setPlaceholderText("synthesised speech" if of_model else "manifest.csv")
-        self._show()
-
-    def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``; hidden during a training."""
-        self._estimated = text
         self._show()
 
     def begin(self, resume: bool) -> None:

@@ -133,8 +133,8 @@ class TrainingPresenter(Presenter):
         if info is None or info.family not in panel.training.families:
             return
         spoken = self._state.selection.entry.bundled  # Models that ship can speak what they learn from.
-        panel.set_corpus(spoken)
         chosen = panel.training
+        panel.set_corpus(spoken, localised(chosen.estimate(info, spoken)))
         if self._fitted.get(chosen.name) != info.fingerprint:
             self._fitted[chosen.name] = info.fingerprint
             panel.fit(chosen.fitting(info))
@@ -147,7 +147,6 @@ class TrainingPresenter(Presenter):
         self._proposed = folder
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
-        panel.set_estimate(localised(chosen.estimate(info, spoken)))
 
     def start(self, plan: TrainingPlan) -> None:
         require(self.why_not())

@@ -129,18 +129,10 @@ def test_what_streams_stays_drawn(make_window: MakeWindow, posts: Posts, qtbot: 
 
 KILLED = """
 import sys
-from pathlib import Path
-from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
-from paretone.session.engine_thread import EngineThread
-from paretone_app.features.registry import FEATURES
-from paretone_app.shell.theme import Theme
-from paretone_app.shell.window import MainWindow
-folder, parts = Path(sys.argv[1]), sys.argv[2].split()
+from paretone_app.__main__ import make_window
 application = QApplication([])
-settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
-features = [one for one in FEATURES if one.name in parts]
-window = MainWindow(Theme(application), settings, folder / "data", EngineThread, features)
+window = make_window(application, sys.argv[1] + "/data", sys.argv[1] + "/window.ini")
 def go():
     for text, steps in (("What runs. " * 9, 64), ("Second.", 2), ("Third.", 2)):
         window.state.selection.set_option("steps", steps)
@@ -156,7 +148,7 @@ application.exec()
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
 def test_the_queue_survives_kill_9(make_window: MakeWindow, tmp_path: Path, qtbot: QtBot) -> None:
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    command = [sys.executable, "-c", KILLED, str(tmp_path), PARTS]
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and "under way" in process.stdout.readline()
         process.kill()

@@ -104,7 +104,7 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel, qtbot: QtBot) -> 
 
 def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: TrainingPanel, qtbot: QtBot) -> None:
     panel.resize(900, 720)
-    panel.set_estimate("About seven minutes.")
+    panel.set_corpus(False, "About seven minutes.")
     panel.manifest.setText("speech.csv")
     controls = panel.manifest, panel.minutes, panel.start_button, panel.cancel_button, panel.half
 
