@@ -336,7 +336,8 @@ class TakesPresenter(Presenter):
     def _offer_replacement(self, problem: str, level: str) -> None:
         opened = self._kept.opened
         if opened.damaged is None and opened.temporary:
-            self._notices.ask(problem, ("Choose another folder…",), lambda _: self._actions["choose_data_folder"].trigger(), level)
+            choose = self._actions["choose_data_folder"].trigger
+            self._notices.ask(problem, ("Choose another folder…",), lambda _: choose(), level)
         elif opened.damaged is None:
             self._notices.say(problem, level, at_risk=True)
         else:
