@@ -317,12 +317,12 @@ class StudiesPanel(QWidget):
                 text = f"Pausing after this. {text}"
         elif summary.lost_folder and summary.left and not problem:
             text, tone = f"{progress_words(summary)} {lost_words(summary)}", "warning"
-        elif self._said:
+        elif self._said and not summary.file_problem:
             text, tone = self._said, self._tone
         elif problem:
             text, tone = problem, "warning"
         else:
-            text, tone = progress_words(summary), "muted"
+            text, tone = progress_words(summary), "warning" if summary.file_problem else "muted"
             if self.can["run"].reason and summary.left and not summary.file_problem:
                 text = f"{text} {self.can['run'].reason}"
         self._state.setText(text)

@@ -166,12 +166,14 @@ class StudyModel(QAbstractTableModel):
 
 
 class FigureDelegate(QStyledItemDelegate):
-    """Draws figures with their decimal points below each other, and each interval fainter after its figure."""
+    """Draws figures with their decimal points below each other, and each interval fainter after its figure; longer ones
+    as they fit."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         drawn = QStyleOptionViewItem(option)
         self.initStyleOption(drawn, index)
-        (value, _, interval), drawn.text = drawn.text.partition(" "), ""
+        text, drawn.text = drawn.text, ""
+        value, _, interval = text.partition(" ")
         drawn.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, drawn, painter, drawn.widget)
         room, metrics = drawn.rect.adjusted(NEAR, 0, -GAP, 0), drawn.fontMetrics
         last = room.right() - metrics.horizontalAdvance("(0.000–0.000)")
@@ -185,10 +187,13 @@ class FigureDelegate(QStyledItemDelegate):
         painter.save()
         painter.setFont(drawn.font)
         painter.setPen(drawn.palette.color(group, role))
-        painter.drawText(QRect(room.left(), room.top(), point - room.left(), room.height()), right, whole)
-        painter.drawText(QRect(point, room.top(), last - point, room.height()), place, sign + part)
-        painter.setPen(drawn.palette.color(group, faint))
-        painter.drawText(QRect(last, room.top(), drawn.rect.right() - last, room.height()), place, interval)
+        if (interval and len(part) > len("000")) or len(interval) > len("(0.000–0.000)"):
+            painter.drawText(room, right, metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width()))
+        else:
+            painter.drawText(QRect(room.left(), room.top(), point - room.left(), room.height()), right, whole)
+            painter.drawText(QRect(point, room.top(), room.right() - point, room.height()), place, sign + part)
+            painter.setPen(drawn.palette.color(group, faint))
+            painter.drawText(QRect(last, room.top(), drawn.rect.right() - last, room.height()), place, interval)
         painter.restore()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QCheckBox
+from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
 from paretone.measure.estimates import Estimate
@@ -275,3 +276,18 @@ def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: Studi
     said = f"busy during 1 of {seen.rows[0].finished} takes: other processes took"
     assert said in figure.data(Qt.ItemDataRole.ToolTipRole)
     assert figure.data(Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")
+
+
+@pytest.mark.parametrize("text", ["0.0031{}", "0.0031{} (0.00299–0.00331)", "2.10 (0.0029–0.0033{})"])
+def test_no_digit_of_a_small_figure_is_cut(panel: StudiesPanel, seen: OpenStudy, text: str) -> None:
+    panel.show_summary(seen)
+    rows, pictures = QStandardItemModel(1, 1), []
+    for digit in "17":
+        rows.setItem(0, 0, QStandardItem(text.format(digit)))
+        option, picture = QStyleOptionViewItem(), QImage(panel.table.columnWidth(3), 24, QImage.Format.Format_RGB32)
+        option.rect, option.widget, option.font = picture.rect(), panel.table, panel.table.font()
+        picture.fill(Qt.GlobalColor.white)
+        with QPainter(picture) as painter:
+            panel.table.itemDelegateForColumn(3).paint(painter, option, rows.index(0, 0))
+        pictures.append(picture)
+    assert pictures[0] != pictures[1]
