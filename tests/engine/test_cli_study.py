@@ -163,7 +163,6 @@ def test_a_signal_keeps_what_is_finished(file: Path, console: Console, monkeypat
 @pytest.mark.parametrize(
     ("change", "arguments", "code", "sentence"),
     [
-        ((f'"{SECOND}"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
         (("", ""), ("status",), 10, "There is no study in"),
         (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
         (("", ""), ("export", "--listening", "nowhere"), 10, "There is no folder nowhere with listening tests"),

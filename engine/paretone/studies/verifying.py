@@ -89,10 +89,9 @@ class _Verification:
         for take in self._takes:
             if take_id(take.cell) != take.take or take.cell.setting not in self._settings:
                 wrong.append(f"the take {take.take} is not the one of its setting, sentence and seed")
-        count = (
-            f"{counted(len(self._settings), 'setting', 'settings')} and {counted(len(self._takes), 'take', 'takes')}"
-        )
-        return _check("Records", wrong, f"The fingerprints of {count} are right.")
+        settings = counted(len(self._settings), "setting", "settings")
+        takes = counted(len(self._takes), "take", "takes")
+        return _check("Records", wrong, f"The fingerprints of {settings} and {takes} are right.")
 
     def _audio(self) -> Check:
         heard = [one for one in self._takes if one.cell.round == 0]

@@ -157,7 +157,6 @@ def test_a_chapter_of_20000_words_needs_the_memory_of_one_part(tmp_path: Path) -
         (["--by-line", "--text-file", "FILE"], "word " * 10_001, "Line 1 has 50,004 characters"),
         (["--repeat", "2", "--text-file", "FILE"], "word " * 10_001, "--repeat is for one short text"),
         (["--by-line"], "", "--by-line needs --text-file or --manifest"),
-        (["--by-line", "--repeat", "2", "--text-file", "FILE"], "Rice.", "--repeat is for one short text"),
         (["--by-line", "--manifest", "FILE"], "name\nx\n", "Row 1 of the manifest .* has no text"),
         (["--by-line", "--manifest", "FILE"], "name,text\n../x,A\n", "its name must be letters"),
         (["--by-line", "--manifest", "FILE"], "name,text\nx,A\nX,B\n", "have the name x"),

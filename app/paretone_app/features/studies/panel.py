@@ -74,10 +74,9 @@ def _faulty(summary: OpenStudy) -> str:
 
 
 def _omitted(study: Study) -> str:
-    count = len(study.ruled_out)
-    if not count:
+    if not study.ruled_out:
         return ""
-    omitted = counted(count, "combination is omitted", "combinations are omitted, the first")
+    omitted = counted(len(study.ruled_out), "combination is omitted", "combinations are omitted, the first")
     return f"{omitted} because: {study.ruled_out[0][1]}"
 
 
@@ -255,7 +254,6 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def end(self, said: str = "", failed: bool = False) -> None:
-        """The study ended or stopped, with the message ``said``."""
         self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
         self._show()
 
@@ -317,13 +315,13 @@ class StudiesPanel(QWidget):
                 text = f"Pausing after this. {text}"
         elif summary.lost_folder and summary.left and not problem:
             text, tone = f"{progress_words(summary)} {lost_words(summary)}", "warning"
-        elif self._said and not summary.file_problem:
-            text, tone = self._said, self._tone
-        elif problem:
-            text, tone = problem, "warning"
+        elif self._said:
+            text = f"{self._said} {summary.file_problem}".strip()
+            tone = "warning" if summary.file_problem else self._tone
         else:
-            text, tone = progress_words(summary), "warning" if summary.file_problem else "muted"
-            if self.can["run"].reason and summary.left and not summary.file_problem:
+            warned = problem or summary.file_problem
+            text, tone = problem or progress_words(summary), "warning" if warned else "muted"
+            if self.can["run"].reason and summary.left and not warned:
                 text = f"{text} {self.can['run'].reason}"
         self._state.setText(text)
         self._state.setToolTip(text)

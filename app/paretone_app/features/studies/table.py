@@ -166,8 +166,7 @@ class StudyModel(QAbstractTableModel):
 
 
 class FigureDelegate(QStyledItemDelegate):
-    """Draws figures with their decimal points below each other, and each interval fainter after its figure; longer ones
-    as they fit."""
+    """Draws figures with their decimal points below each other and fainter intervals, where these have room."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         drawn = QStyleOptionViewItem(option)

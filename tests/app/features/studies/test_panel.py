@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QStyleOptionViewItem
+from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from paretone.measure.estimates import Estimate
@@ -87,6 +86,9 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     assert panel.minimumSizeHint().height() <= 153 and panel.minimumSizeHint().width() <= 868
     panel.end("It broke.", failed=True)
     assert panel.state == "It broke." and panel.run_button.isVisible()
+    show(panel, replace(seen, study=None, file_problem="It is no study."))
+    panel.end("Paused.")
+    assert panel.state == "Paused. It is no study."
 
 
 def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -> None:
@@ -152,6 +154,13 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
     show(panel, replace(seen, rows=(replace(seen.rows[0], figures={"ops_ratio": low}), *seen.rows[1:])))
     index = model.index(0, [each.name for each in model.metrics].index("ops_ratio") + 3)
     assert index.data() == "−0.100 (−0.250–0.0500)"
+    pictures = []
+    for value in (0.00311, 0.00317):
+        figures = {"ops_ratio": Estimate(value, 0.00299, 0.00331, 4, 2)}
+        show(panel, replace(seen, rows=(replace(seen.rows[0], figures=figures), *seen.rows[1:])))
+        panel.table.scrollTo(panel.table.model().index(0, index.column()))
+        pictures.append(panel.table.grab().toImage())
+    assert pictures[0] != pictures[1], "no digit is cut"
 
 
 def test_failures_are_listed_with_their_reasons_and_faulty_takes_counted(panel: StudiesPanel, seen: OpenStudy) -> None:
@@ -276,18 +285,3 @@ def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: Studi
     said = f"busy during 1 of {seen.rows[0].finished} takes: other processes took"
     assert said in figure.data(Qt.ItemDataRole.ToolTipRole)
     assert figure.data(Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")
-
-
-@pytest.mark.parametrize("text", ["0.0031{}", "0.0031{} (0.00299–0.00331)", "2.10 (0.0029–0.0033{})"])
-def test_no_digit_of_a_small_figure_is_cut(panel: StudiesPanel, seen: OpenStudy, text: str) -> None:
-    panel.show_summary(seen)
-    rows, pictures = QStandardItemModel(1, 1), []
-    for digit in "17":
-        rows.setItem(0, 0, QStandardItem(text.format(digit)))
-        option, picture = QStyleOptionViewItem(), QImage(panel.table.columnWidth(3), 24, QImage.Format.Format_RGB32)
-        option.rect, option.widget, option.font = picture.rect(), panel.table, panel.table.font()
-        picture.fill(Qt.GlobalColor.white)
-        with QPainter(picture) as painter:
-            panel.table.itemDelegateForColumn(3).paint(painter, option, rows.index(0, 0))
-        pictures.append(picture)
-    assert pictures[0] != pictures[1]
