@@ -54,9 +54,10 @@ def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, 
     assert again["new"] == 1 and [one["key"] for one in again["lines"]] == [one["key"] for one in first["lines"]]
     text.write_text("Rice.\nIt's $5-10.\nMilk.\n".replace("Milk", "Bread"))
     assert speak("--by-line", "--text-file", text).data["new"] == 1
-    finished = lines.checked
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lines, "checked", lambda speech: signal.raise_signal(signal.SIGINT) or finished(speech))
+        patched.setattr(
+            lines, "checked", lambda said, check=lines.checked: signal.raise_signal(signal.SIGINT) or check(said)
+        )
         stopped = speak("--by-line", "--text-file", text, steps=3)
     assert stopped.code == 130 and "Stopped after 1 of 3 files, all of which are kept" in stopped.err
     assert speak("--by-line", "--text-file", text, steps=3).data["new"] == 2

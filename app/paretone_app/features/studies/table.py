@@ -171,8 +171,7 @@ class FigureDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         drawn = QStyleOptionViewItem(option)
         self.initStyleOption(drawn, index)
-        text, drawn.text = drawn.text, ""
-        value, _, interval = text.partition(" ")
+        (value, _, interval), drawn.text = (text := drawn.text).partition(" "), ""
         drawn.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, drawn, painter, drawn.widget)
         room, metrics = drawn.rect.adjusted(NEAR, 0, -GAP, 0), drawn.fontMetrics
         last = room.right() - metrics.horizontalAdvance("(0.000–0.000)")

@@ -87,8 +87,7 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     panel.end("It broke.", failed=True)
     assert panel.state == "It broke." and panel.run_button.isVisible()
     show(panel, replace(seen, study=None, file_problem="It is no study."))
-    panel.end("Paused.")
-    assert panel.state == "Paused. It is no study."
+    assert panel.state == "It broke. It is no study."
 
 
 def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -> None:
