@@ -27,15 +27,15 @@ MOST_READ, MOST_SHOWN = 1500, 500
 
 def marked(sentences: tuple[Sentence, ...]) -> str:
     """Rich text of ``sentences`` with words in bold that are not written so; empty if all are."""
-    found, changed, length = [], False, 0
+    found, changed = list[str](), False
     for sentence in sentences:
         written, read = "".join(token.text for token in sentence.tokens).split(), sentence.text.split()
-        for kind, _, _, first, last in SequenceMatcher(None, written, read, autojunk=False).get_opcodes():
+        plain = [[one.rstrip(".,") for one in words] for words in (written, read)]
+        for kind, _, _, first, last in SequenceMatcher(None, plain[0], plain[1], autojunk=False).get_opcodes():
             words = escape(" ".join(read[first:last]))
             changed = changed or kind != "equal"
             found += [words if kind == "equal" else f"<b>{words}</b>"] if words else []
-        length += len(sentence.text)
-        if length > MOST_SHOWN:
+        if sum(map(len, found)) > MOST_SHOWN:
             found.append("…")
             break
     return " ".join(found) if changed else ""
