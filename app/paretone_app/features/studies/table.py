@@ -177,20 +177,19 @@ class FigureDelegate(QStyledItemDelegate):
         last = room.right() - metrics.horizontalAdvance("(0.000–0.000)")
         point = last - metrics.horizontalAdvance(".000 ")
         whole, sign, part = value.partition(fixed(0.5, 1)[1])
-        group = QPalette.ColorGroup.Active
         chosen = bool(drawn.state & QStyle.StateFlag.State_Selected)
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         faint = role if chosen else QPalette.ColorRole.PlaceholderText
         place, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.save()
         painter.setFont(drawn.font)
-        painter.setPen(drawn.palette.color(group, role))
+        painter.setPen(drawn.palette.color(QPalette.ColorGroup.Active, role))
         if (interval and len(part) > len("000")) or len(interval) > len("(0.000–0.000)"):
             painter.drawText(room, right, metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width()))
         else:
             painter.drawText(QRect(room.left(), room.top(), point - room.left(), room.height()), right, whole)
             painter.drawText(QRect(point, room.top(), room.right() - point, room.height()), place, sign + part)
-            painter.setPen(drawn.palette.color(group, faint))
+            painter.setPen(drawn.palette.color(QPalette.ColorGroup.Active, faint))
             painter.drawText(QRect(last, room.top(), drawn.rect.right() - last, room.height()), place, interval)
         painter.restore()
 
