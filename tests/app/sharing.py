@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
+import pytest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -23,6 +24,12 @@ from paretone_app.state.jobs import Jobs
 
 RECENT = "Recen&t"
 """The button for what was opened lately: that is kept, as it is between sessions."""
+
+
+@pytest.fixture(name="window")
+def borrowed(borrowed_window: MainWindow) -> MainWindow:
+    """For a module or a folder that imports it: whose tests all borrow the window."""
+    return borrowed_window
 
 
 def cancel_all(jobs: Jobs) -> None:

@@ -22,6 +22,7 @@ from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import SMALL, MakeWindow
 from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.app.holding import Posts
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
 
@@ -42,12 +43,6 @@ def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest
     """Whose model that is."""
     choose(shared_window, "lm-mini", surroundings, TEXT, {"speed": 2.0}, QtBot(request))
     return shared_window
-
-
-@pytest.fixture
-def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that tests share which leave the model and its measurements alone."""
-    return borrowed_window
 
 
 def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:

@@ -17,6 +17,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import SMALL, MakeWindow
 from tests.app.features.other_families import PATIENCE, choose, ended, window_with
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -37,12 +38,6 @@ def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest
     """Whose model that is."""
     choose(shared_window, "OmniVoice", surroundings, TEXT, OPTIONS, QtBot(request))
     return shared_window
-
-
-@pytest.fixture
-def window(borrowed_window: MainWindow) -> MainWindow:
-    """The window that tests share which leave the model alone."""
-    return borrowed_window
 
 
 def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:

@@ -6,11 +6,7 @@ from pytestqt.qtbot import QtBot
 from paretone_app.features.studies.panel import StudiesPanel
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import activated
-
-
-@pytest.fixture
-def window(borrowed_window: MainWindow) -> MainWindow:
-    return borrowed_window
+from tests.app.sharing import borrowed  # noqa: F401
 
 
 @pytest.fixture
