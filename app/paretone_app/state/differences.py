@@ -235,14 +235,14 @@ def model_title(model: str) -> str:
 def _option_text(known: Sequence[Knob], value: str) -> str:
     """The value of an option declared in ``known``, for display."""
     if value == "absent":
-        defaults = [str(knob.default) or "none" for knob in known if knob.later]
-        return [*defaults, "not an option of the model"][0]
+        defaults = [str(knob.default) for knob in known if knob.later]
+        value = [*defaults, "not an option of the model"][0]
     for knob in known:
         if isinstance(knob, Choice) and knob.titles and value in knob.values:
             return knob.titles[knob.values.index(value)]
         if isinstance(knob, Switch):
             return {"True": "on", "False": "off"}.get(value, value)
-    return value
+    return value or "none"
 
 
 def family_of(setting: Setting) -> str:

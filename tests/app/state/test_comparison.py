@@ -116,8 +116,9 @@ def test_what_follows_from_another_model_is_no_difference_of_its_own(presenter: 
     usual = Setting(other.id, other.options_with())
     found = differences(one, replace(one, setting=usual, checkpoint="b" * 64))
     assert [difference_words(each) for each in found] == [("Model", "F5 mini", "LM mini")]
-    taught = usual.differences(replace(usual, options=usual.options.replace(pronunciations="Foo = FOO")))
-    assert [difference_words(each) for each in taught] == [("Pronunciations", "none", "Foo = FOO")]
+    taught = replace(usual, options=usual.options.replace(pronunciations="Foo = FOO"))
+    both = usual.differences(taught), Setting.from_json(usual.to_json()).differences(taught)
+    assert [difference_words(each) for (each,) in both] == [("Pronunciations", "none", "Foo = FOO")] * 2
     name, value = next((name, value) for name, value in usual.options.items() if isinstance(value, float))
     if name in one.setting.options:
         return
