@@ -25,7 +25,7 @@ from paretone.by_name import nearest
 from paretone.errors import SettingError, plug_ins
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
-from paretone.reading import shown
+from paretone.reading import named_first, shown
 from paretone.setting.plan import described, kind_of
 
 OURS = "paretone"
@@ -78,7 +78,7 @@ class PlugIns:
         if near:
             return SettingError(f"{head}; did you mean {near!r}?")
         nameless = "".join(f" {sentence}" for sentence, names in self.left_out if not names)
-        return SettingError(f"{head}; known {one}s: {', '.join(known)}. {_WHERE_ELSE}{nameless}")
+        return SettingError(f"{head}; known {one}s: {named_first(known, 8)}. {_WHERE_ELSE}{nameless}")
 
     def declared(self, group: str, fault: Callable[[object, str], str]) -> Iterator[tuple[Any, EntryPoint]]:
         """Declarations of ``group``, ours first: no plug-in takes their names. ``fault``: why an object that an entry

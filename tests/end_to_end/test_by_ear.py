@@ -142,7 +142,8 @@ def _listen_blindly(reader: ScreenReader, window: Accessible) -> None:
     for key in ("a", "b", "x"):
         reader.press(key)
     test = next(one for one in window.showing() if one.role == "panel" and one.name == "ABX")
-    reader.wait(lambda: "enabled" in _named(test, "X is A").states, "X was not heard")
+    button = next(one for one in test.showing() if one.name == "X is A")
+    reader.wait(lambda: "enabled" in button.states, "X was not heard")
     assert not [one for one in map(Accessible.spoken, test.showing()) if IDENTITIES.search(one)]
     assert reader.hear("1", "ABX · 2 of", "announcement")
     said = [one.text for one in reader.listen()[before:]]
@@ -150,10 +151,6 @@ def _listen_blindly(reader: ScreenReader, window: Accessible) -> None:
     reader.reach("Abandon the test")
     reader.press("Space")
     assert reader.hear("Space", "Listening test abandoned", "announcement")
-
-
-def _named(inside: Accessible, name: str) -> Accessible:
-    return next(one for one in inside.showing() if one.name == name)
 
 
 def _walk(reader: ScreenReader, window: Accessible) -> None:

@@ -58,7 +58,6 @@ from tests.engine.models.cosyvoice2 import small_release as small_cosyvoice2
 from tests.engine.models.files.test_layer_importance import DIVERGENCES, record
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as small_megatts3
-from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.omnivoice import small_release as small_omnivoice
 from tests.engine.mutating import Kind, check, void
 from tests.engine.small_packed import packing
@@ -163,11 +162,6 @@ def write_trials(root: Path) -> None:
         trials.append(abx_trial("s", number), root)
 
 
-def write_llasa(root: Path) -> None:
-    small_llasa.write_language_model(root / "models" / "llasa", shards=2)
-    small_llasa.write_original_codec(root / "models" / "xcodec2")
-
-
 def read_qwen3(root: Path, path: Path) -> object:
     model = load_model("Qwen3-TTS-12Hz-1.7B-Base", folder=str(root / "qwen3"), device="cpu")
     return model, OfficialFolder.read(root / "qwen3").encoder()
@@ -177,11 +171,6 @@ def loading(model: str, *place: str) -> Callable[[Path, Path], object]:
     return lambda root, path: load_model(model, folder=str(root.joinpath(*place)), device="cpu")
 
 
-def write_megatts3(root: Path) -> None:
-    small_megatts3.write_release(root / "mega")
-    write_folder(root / "mega" / "g2p")
-
-
 KINDS = (
     Kind("f5 checkpoint", lambda root: void(toy_model(root / "f5")), "f5/*", lambda root, path: spoken_by_f5(root)),
     Kind("checkpoint files", write_weights, "*.*", lambda root, path: read_weights(path)),
@@ -189,7 +178,12 @@ KINDS = (
     Kind("vocos", lambda root: void(small_vocos.write_vocos(root)), "*", lambda root, path: Vocos.load(root)),
     Kind("language model", write_trained, "lm/**/*.*", read_trained),
     Kind("masked model", lambda root: void(small_omni_mini.write_model(root / "omni")), "omni/**/*.*", read_omni),
-    Kind("llasa", write_llasa, "models/**/*.*", loading("Llasa-1B", "models", "llasa")),
+    Kind(
+        "llasa",
+        lambda root: void(small_llasa.write_release(root, shards=2)),
+        "*/**/*.*",
+        loading("Llasa-1B", "Llasa-1B"),
+    ),
     Kind(
         "omnivoice",
         lambda root: void(small_omnivoice.write_release(root / "omni")),
@@ -202,7 +196,9 @@ KINDS = (
         "qwen3/**/*.*",
         read_qwen3,
     ),
-    Kind("megatts3", write_megatts3, "mega/**/*.*", loading("MegaTTS3", "mega")),
+    Kind(
+        "megatts3", lambda root: small_megatts3.write_release(root / "mega"), "mega/**/*.*", loading("MegaTTS3", "mega")
+    ),
     Kind(
         "descriptions",
         lambda root: void(shutil.copy(resource("models", "f5-mini", "model.yaml"), root)),

@@ -48,7 +48,7 @@ from tests.engine.command_line import Console
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
-from tests.plugins.conftest import HERE, installed
+from tests.plugins.conftest import HERE, forget, installed
 from tests.plugins.test_tutorial import blocks, environment
 from tests.plugins.writing import written
 
@@ -236,7 +236,7 @@ def test_the_tutorial_has_the_package_in_full_and_its_commands_run(tmp_path: Pat
         program, *words = shlex.split(line.replace("path/to/your/folder", str(package)).replace(" 1500", " 3"))
         if program == "source":
             continue  # The environment's own Python is called instead.
-        words += ["--no-index"] if program == "pip" else ["--repeats", "1"] if words[0] == "compare" else []
+        words += {"install": ["--no-index", "--no-build-isolation"], "compare": ["--repeats", "1"]}.get(words[0], [])
         shorter = ["Rice." if "round bowls" in word else word for word in words]
         done = subprocess.run([*of[program], *shorter], cwd=tmp_path, env=variables, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
@@ -302,7 +302,9 @@ def test_the_language_model_speaks_with_fewer_layers_and_is_exported(plugged: Pa
     assert source.base() == model.info.fingerprint and source.config.number("num_hidden_layers") == 3
 
 
-def test_a_study_sweeps_it_and_another_process_speaks_its_profile(plugged: Path, tmp_path: Path) -> None:
+def test_a_study_sweeps_it_and_another_process_speaks_its_profile(
+    plugged: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = parse({"model": FLOW, "sentences": ["Rice."], "grid": {"steps.steps": [1, 2]}, "device": "cpu"})
     assert finished(tmp_path / "s", study, load=load_model) == FINISHED
     with Store(tmp_path / "s") as store:
@@ -318,11 +320,25 @@ def test_a_study_sweeps_it_and_another_process_speaks_its_profile(plugged: Path,
     assert done.returncode == 0, done.stderr
     here = synthesise(model, "Rice.", voice("anna", FLOW), setting).samples
     assert np.array_equal(soundfile.read(tmp_path / "o.wav", dtype="float32")[0], here)
+    data = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
+    data["setting"]["options"].pop("speed")
+    with pytest.raises(
+        ProfileError, match=r"lacks the field 'speed'\. It may come from another version of the plug-in"
+    ):
+        Profile.from_json(data)
+    # Results are read without it.
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(plugged)])
+    importlib.invalidate_caches()
+    forget()
+    for action, out in (("status", []), ("export", ["--out", tmp_path / "report"])):
+        console.out("study", action, tmp_path / "s", *out)
+    assert "cross_fade 0.15, guidance 1, spacing" in (tmp_path / "report" / "results.csv").read_text("utf-8")
 
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
 DECLARED = """
 from paretone.models.declaration import *
+from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.models.f5.config import OPTIONS
 
 NAME = __name__.removeprefix("plugin_")
@@ -342,6 +358,8 @@ BROKEN = {
         "options lacks by_sentence, class_temperature",
     ),
     "twice": ("MODEL = declared(id='f5-mini')", "brings a model named 'f5-mini', which is there already"),
+    "titled": ("MODEL = declared(id='mine', title='F5 mini')", "a model named 'F5 mini', which is there already"),
+    "guided": ("MODEL = declared(guidance=TwoWeightGuidance())", "guidance does not fit its options (KeyError: 'intel"),
     "ids": ("MODEL = declared(id='my model')", "is not a Model with an id of letters"),
     "recogniser": ("MODEL = declared(recognised=lambda: 1)", "recognised must take 1 argument"),
     "raises": ("raise RuntimeError('no luck')", "it cannot be imported (RuntimeError: no luck, plugin_raises.py line"),
@@ -357,7 +375,8 @@ def test_a_broken_declaration_is_named_and_the_rest_goes_on(tmp_path: Path, visi
         found = [one for one in problems() if f"'{name}' of plugin-{name} 2.0" in one]
         assert len(found) == 1 and said in found[0], problems()
     assert {"sound", "sound-2"} <= {one.id for one in catalogue.models()} and entry("f5-mini").bundled
-    assert "The plug-in 'family' of plugin-family 2.0 was left out" in console.refusal("models", "family")
+    for name, point in (("family", "family"), ("mine", "titled")):
+        assert f"The plug-in '{point}' of plugin-{point} 2.0 " in console.refusal("models", name)
     speak = ["speak", "--model", "sound", "--text", "Rice.", "--out", tmp_path / "o.wav"]
     assert "The sound is not in" in console.refusal(*speak)
 

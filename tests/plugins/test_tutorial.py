@@ -114,7 +114,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
         words = [str(found.package) if word == "path/to/your/folder" else word for word in words]
         if program == "pip":
             assert not commands, "Paretone finds what was installed before"
-            words += ["--no-index", "--disable-pip-version-check"]
+            words += ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
             found.output[f"pip {words[0]}"] = done([str(python), "-m", "pip", *words])
             continue
         if words[0] == "compare":

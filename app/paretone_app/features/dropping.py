@@ -101,6 +101,8 @@ def _model(folder: Path) -> Dropped:
     if len(inner) == 1:
         return _model(inner[0])
     if found is None:
+        if config_file.is_lora(folder):
+            return _refused(str(config_file.lora_error(folder)))
         names = named_first([one.name for one in inner], 5)
         other = f"drop one of its folders {names}" if inner else "choose the model in Setup first"
         return _refused(f"No model here recognises the weights in {folder.name}; {other}.")

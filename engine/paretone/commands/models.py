@@ -43,9 +43,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         | {"downloadable": one.release is not None, "folder": str(one.folder), "summary": one.summary}
         for one in catalogue.models()
     ]
+    speaking: dict[Voice, list[str]] = {}
+    for model in catalogue.models():
+        for voice in catalogue.voices(model.id):
+            speaking.setdefault(voice, []).append(model.id)
     voices = [
-        {"id": one.id, "title": one.title, "transcript": one.transcript, "models": list(models)}
-        for one, models in _voices().items()
+        {"id": one.id, "title": one.title, "transcript": one.transcript, "models": models}
+        for one, models in speaking.items()
     ]
     declared = [
         {name: getattr(one, name) for name in ("name", "title", "summary")}
@@ -118,8 +122,7 @@ def _of_one(chosen: Model, folder: str, techniques_only: bool) -> Result:
     text = [
         head,
         table([_row("option", f"--{one['name']}".replace("_", "-"), one) for one in options]),
-        table([{"voice": one["id"], "description": one["title"]} for one in voices])
-        or [f"No voice is there yet. {_own_voices(chosen)}"],
+        table([{"voice": one["id"], "description": one["title"]} for one in voices]) or ["No voice is there yet."],
         table([{"technique": one["name"], "description": one["not_offered"] or one["summary"]} for one in found]),
         *(table([_row(one["name"], f":{knob['name']}", knob) for knob in one["knobs"]]) for one in found),
         table([_published(one["name"], each) for one in found for each in one["published"]]),
@@ -173,27 +176,11 @@ def _files(chosen: Model) -> list[str]:
 
 
 def _to_install(chosen: Model) -> list[str]:
-    lines = []
-    if chosen.release:
-        lines.append(
-            f"Download: paretone download {chosen.id}  ({len(_files(chosen))} files: {', '.join(_files(chosen))})"
-        )
-    if chosen.voices.latents:
-        lines.append(_own_voices(chosen))
+    files = _files(chosen)
+    lines = [f"Download: paretone download {chosen.id}  ({len(files)} files: {', '.join(files)})"] if files else []
+    if latents := chosen.voices.latents:
+        lines.append(f"Voices: put name.wav and name{latents} into {chosen.folder / catalogue.VOICES}.")
     return lines
-
-
-def _own_voices(chosen: Model) -> str:
-    return f"Voices: put name.wav and name{chosen.voices.latents} into {chosen.folder / catalogue.VOICES}."
-
-
-def _voices() -> dict[Voice, list[str]]:
-    """Every voice, and the models that can use it."""
-    found: dict[Voice, list[str]] = {}
-    for model in catalogue.models():
-        for one in catalogue.voices(model.id):
-            found.setdefault(one, []).append(model.id)
-    return found
 
 
 def _availability(one: Model) -> str:

@@ -53,10 +53,14 @@ def _faults(one: Model) -> Iterator[str]:
     functions += [("voices.named", one.voices.named, 1)] if one.voices.named is not None else []
     for field, function, arguments in functions:
         yield fault_of_function(field, function, arguments)
+    defaults = one.options_with()
+    _, error = attempted(lambda: (one.guidance.branches(defaults), one.guidance.off(defaults)))
+    if error is not None:
+        yield f"guidance does not fit its options ({described(error, one.loader)})"
     names = [knob.name for knob in one.options]
     if len(set(names)) < len(names):
         yield "options has a name twice"
-    _, error = attempted(checked, one.options, one.options_with(), "default_options")
+    _, error = attempted(checked, one.options, defaults, "default_options")
     if error is not None:
         yield f"its default options cannot be used: {described(error, '')}".rstrip(".")
     of_flow = {"steps", "spacing", "sway", "speed", "cross_fade"}

@@ -37,7 +37,7 @@ def catalogue() -> Catalogue:
     for declared, point in made.declared(GROUP, admission.fault):
         for one in declared if isinstance(declared, tuple) else (declared,):
             if name := next((name for name in (one.id, one.title) if name in taken), ""):
-                made.leave_out_taken(point, "a model", name)
+                made.leave_out_taken(point, "a model", name, *({one.id} - taken))
                 continue
             taken |= {one.id, one.title}
             owner = made.own(point, one.id)
@@ -174,6 +174,8 @@ def voice(name: str = "", model: str = "", folder: str = "") -> Voice:
             "can only speak in released voices. Put a recording and its latents (name.wav and "
             f"name{latents}) into {place}, or choose the recording itself, with its latents in the same folder."
         )
+    if chosen.voices.named and not known:
+        raise SettingError(f"The files of {chosen.title} in {folder or chosen.folder} name no voice; choose others.")
     was = owner_of_voice(name)
     why = f" any more: it was one of the earlier {was}" if was else ""
     raise SettingError(

@@ -16,8 +16,8 @@ from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, SpeechModel,
 from paretone.models.catalogue import entry, id_of, plug_in, within
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
-from paretone.models.files.checkpoints import LORA_CONFIG, fingerprint, lora_error, require_part
-from paretone.models.files.config_file import weight_files
+from paretone.models.files.checkpoints import fingerprint, require_part
+from paretone.models.files.config_file import is_lora, lora_error, weight_files
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Check, Status
@@ -67,10 +67,14 @@ class LoadRequest:
     own_vocoder: str = ""
     """Folder of the vocoder, if not the default one."""
 
-    def require_folder(self, reason: str) -> None:
-        """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why and what to use instead."""
+    def require_folder(self, parts: str) -> None:
+        """Raise :class:`CheckpointError` if :attr:`place` is a file: it names its folder if that is the model's, else
+        the ``parts`` that such a folder holds."""
         if not self.place.is_dir():
-            raise CheckpointError(f"{self.place} is a file, but {reason}")
+            folder = max(self.place.absolute().parents[:2], key=self.entry.recognised)
+            own = self.entry.recognised(folder) >= 0.5
+            wanted = f"choose its folder, {folder}" if own else f"choose the one that holds {parts}"
+            raise CheckpointError(f"{self.place} is a file, but {self.entry.title} is a folder of files; {wanted}.")
 
     def info(self, **found: Any) -> ModelInfo:
         """Information on the model: known before reading, and ``found`` while reading."""
@@ -142,7 +146,7 @@ def load(
     on = devices.choose(device)
     chosen.require_vocoder(vocoder)
     weights = weight_files(place / chosen.weights)
-    if (place / LORA_CONFIG).is_file() and all("adapter" in one.name for one in weight_files(place)):
+    if is_lora(place):
         raise lora_error(place)
     if not (weights or plug_in(chosen.id) or id_of(str(place))) and (inner := within(place)):
         names = named_first([str(one.relative_to(place)) for one in inner], 5)

@@ -129,18 +129,18 @@ class Guidance(Protocol):
 
 @dataclass(frozen=True)
 class StrengthGuidance:
-    """One strength over the unconditional branch: F5-TTS, masked models."""
+    """One strength over the unconditional branch: F5-TTS, masked models; without that option, no guidance."""
 
     def strengths(self, options: Values) -> tuple[Strength, ...]:
-        strength = Strength(options["guidance"] if is_guided(options["guidance"]) else 0.0)
+        value = options.get("guidance", 0.0)
+        strength = Strength(value if is_guided(value) else 0.0)
         return strength, strength
 
     def branches(self, options: Values) -> int:
-        """Two, or one without guidance."""
-        return 2 if is_guided(options["guidance"]) else 1
+        return 2 if is_guided(options.get("guidance", 0.0)) else 1
 
     def off(self, options: Values) -> Values:
-        return options.replace(guidance=0.0)
+        return options.replace(guidance=0.0) if "guidance" in options else options
 
 
 STRENGTH = StrengthGuidance()

@@ -28,7 +28,7 @@ from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_s
 from paretone.setting.take import Take, repeated
 from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
-from paretone.techniques.registry import techniques
+from paretone.techniques.registry import plug_in, techniques
 from paretone.techniques.resolving import known
 
 
@@ -401,28 +401,30 @@ def _written_out(
 def _checked_setting(setting: Setting) -> Setting:
     """``setting`` with every value in its knob's type. Raises for an unknown knob or a value out of range."""
     entry = catalogue.entry(setting.model)
-    options = _all_checked(entry.options, setting.options, "setting.options")
+    options = _all_checked(entry.options, setting.options, "setting.options", catalogue.plug_in(entry.id))
     techniques = []
     for index, one in enumerate(setting.techniques):
         where = f"setting.techniques[{index}]"
         with placed(ProfileError, f"{where}.technique"):
             declared = technique(one.technique)
-        techniques.append(replace(one, knobs=_all_checked(declared.knobs, one.knobs, f"{where}.knobs")))
+        knobs = _all_checked(declared.knobs, one.knobs, f"{where}.knobs", plug_in(declared.name))
+        techniques.append(replace(one, knobs=knobs))
     if len({one.technique for one in techniques}) < len(techniques):
         raise ProfileError("setting.techniques names a technique twice.")
     seed = checked_seed(setting.seed, "setting.seed")
     return replace(setting, options=options, techniques=tuple(techniques), seed=seed)
 
 
-def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
-    """Like :func:`checked`, but only knobs newer than profiles may be missing: defaults might change."""
-    for knob in knobs:
-        if knob.name not in values and not knob.later:
-            raise ProfileError(f"{where} lacks the field {shown(knob.name)}.")
+def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str, owner: str) -> Values:
+    """Like :func:`checked`, but only knobs newer than profiles may be missing: defaults might change. ``owner``: the
+    plug-in that declares them, or ``""``."""
     known = {knob.name: knob for knob in knobs}
+    wrong = [f"lacks the field {shown(one)}" for one, knob in known.items() if one not in values and not knob.later]
+    wrong += [f"has an unknown field {shown(one)}" for one in values if one not in known]
+    if wrong:
+        other = f" It may come from another version of {owner}: install that, or edit the profile." if owner else ""
+        raise ProfileError(f"{where} {wrong[0]}.{other}")
     for name, value in values.items():
-        if name not in known:
-            raise ProfileError(f"{where} has an unknown field {shown(name)}.")
         with placed(ProfileError, f"{where}.{name}"):
             known[name].check(value)
     return checked(knobs, values, where)

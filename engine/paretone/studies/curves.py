@@ -18,7 +18,7 @@ from paretone.figures.scatter import Dimension
 from paretone.figures.svg import escape
 from paretone.measure.metrics import JUDGED, Metric, metric
 from paretone.models import catalogue
-from paretone.setting.knobs import Choice, Knob, Values
+from paretone.setting.knobs import NO_VALUES, Choice, Knob, Values
 from paretone.setting.setting import Setting
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.study import SERVER
@@ -76,8 +76,8 @@ def curves(results: Results) -> tuple[KnobCurves, ...]:
             groups[owner, name].setdefault(rest, []).append((value, one))
     found = []
     for (owner, name), lines in sorted(groups.items(), key=lambda one: bool(one[0][0])):
-        declared = find(owner) if owner else None
-        knobs = declared.knobs if declared is not None else () if owner else catalogue.entry(results.model).options
+        model, declared = catalogue.find(results.model), find(owner)
+        knobs = declared.knobs if declared else model.options if model and not owner else ()
         knob = next((one for one in knobs if one.name == name), None)
         if knob is None:  # This version has no such knob.
             continue
@@ -130,7 +130,7 @@ def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
     owned = [one.technique(owner) for one in rests]
     titles = []
     for one, used in zip(rests, owned, strict=True):
-        others = replace(one.without(owner), options=catalogue.entry(one.model).options_with())
+        others = replace(one.without(owner), options=NO_VALUES)
         parts = [described(others)] if others.techniques else []
         parts += [option_words(one, name) for name in sorted(differing & set(one.options))]
         if used is not None:

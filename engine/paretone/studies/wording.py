@@ -9,7 +9,7 @@ from paretone.measure.metrics import JUDGED, Metric, metric
 from paretone.measure.processor_time import busy_line
 from paretone.models import catalogue
 from paretone.models.voices import shown_name
-from paretone.setting.knobs import Choice, Knob, Number
+from paretone.setting.knobs import NO_VALUES, Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.gains import published_rows
 from paretone.studies.paired import SIGN_NOTE, caution
@@ -18,7 +18,7 @@ from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import BASELINE, duration
-from paretone.techniques import technique
+from paretone.techniques import find
 from paretone.wording import counted, grouped, percent, plain, significant
 
 _SHOWN = (
@@ -184,14 +184,12 @@ def setting_title(one: SettingResult) -> str:
 
 
 def described(setting: Setting) -> str:
-    """Description such as ``baseline, guidance 1`` or ``Step pruning 7, guidance 1``."""
-    entry = catalogue.entry(setting.model)
-    usual = entry.options_with()
-    options = [
-        f"{knob.title.lower()} {_plain(setting.options[knob.name])}"
-        for knob in entry.options
-        if knob.name in setting.options and setting.options[knob.name] != usual[knob.name]
-    ]
+    """Description such as ``Step pruning 7, guidance 1``; all options by name if the model is no longer there."""
+    entry = catalogue.find(setting.model)
+    usual = entry.options_with() if entry else NO_VALUES
+    names = [knob.name for knob in entry.options] if entry else setting.options
+    changed = [one for one in names if one in setting.options and setting.options[one] != usual.get(one)]
+    options = [option_words(setting, one) for one in changed]
     return ", ".join([*([_technique(one) for one in setting.techniques] or ["baseline"]), *options])
 
 
@@ -199,23 +197,26 @@ def option_words(setting: Setting, name: str, owner: str = "") -> str:
     """Value of an option, or of a knob of the technique ``owner``, such as ``guidance 1``."""
     used = setting.technique(owner) if owner else None
     values = setting.options if used is None else used.knobs
-    knobs = catalogue.entry(setting.model).options if used is None else technique(owner).knobs
+    model, declared = catalogue.find(setting.model), find(owner)
+    knobs = (model.options if model else ()) if used is None else declared.knobs if declared else ()
     title = next((knob.title.lower() for knob in knobs if knob.name == name), name)
     return f"{title} {_plain(values[name])}"
 
 
 def short_title(name: str) -> str:
-    """Title of the technique ``name`` without its bracketed part."""
-    return technique(name).title.partition(" (")[0]
+    """Title of the technique ``name`` without its bracketed part; its name if it is no longer there."""
+    declared = find(name)
+    return declared.title.partition(" (")[0] if declared else name
 
 
 def _technique(one: UsedTechnique) -> str:
-    """A technique with its first knob, and all others that differ from their defaults."""
+    """A technique with its first knob, and all others that differ from their defaults; all if it is no longer there."""
+    declared = find(one.technique)
     parts = [
         _knob(knob, one.knobs[knob.name], first=index == 0)
-        for index, knob in enumerate(technique(one.technique).knobs)
+        for index, knob in enumerate(declared.knobs if declared else ())
         if knob.name in one.knobs and (index == 0 or one.knobs[knob.name] != knob.default)
-    ]
+    ] or [f"{name} {_plain(value)}" for name, value in one.knobs.items() if declared is None]
     return " ".join([short_title(one.technique), *parts])
 
 

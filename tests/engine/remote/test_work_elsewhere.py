@@ -29,7 +29,7 @@ from paretone.studies.store import Store
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.requests import TrainingProgress
 from tests.engine.models.hub import WEIGHTS, Hub, assert_complete
-from tests.engine.models.megatts3.small_release import write_folder, write_release, write_voice
+from tests.engine.models.megatts3.small_release import write_release, write_voice
 from tests.engine.recorder import Recorder, is_of
 from tests.engine.remote.elsewhere import Host, Window, window
 from tests.engine.remote.test_elsewhere import VOICE, setting
@@ -259,7 +259,6 @@ def test_voices_that_lie_with_the_weights_speak_there_and_own_ones_take_their_la
 def _speak_in_released_voices(host: Host, here: Window, do: Do, tmp_path: Path) -> None:
     model, text, folder = "MegaTTS3", "A short sentence.", host.data / "models" / "MegaTTS3"
     write_release(folder)
-    write_folder(folder / "g2p")
     write_voice(folder / "voices" / "some_noise.wav")
     here.recorder.wait_for_kind(events.EngineReady)
     asked = here.engine.ask("voices", f"{model}\n").result(60)

@@ -335,10 +335,7 @@ def load_cosyvoice(
     """Load all parts except the recording encoders, which are loaded with the first new voice. Raises
     :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
-    request.require_folder(
-        f"{edition.title} is a folder of several models; choose the folder that holds {language_weights} and the "
-        "others."
-    )
+    request.require_folder(f"{language_weights} and the others")
     folder = OfficialFolder(request.place, device, request.check, edition, language_weights)
     folder.require_parts()
     encoder, tokenizer = folder.recording_encoder(), folder.tokenizer()

@@ -76,11 +76,7 @@ class LanguageModel:
 
     @classmethod
     def from_official(
-        cls,
-        weights: Mapping[str, Tensor],
-        config: CausalConfig,
-        where: str,
-        layout: TableLayout = COSYVOICE_2,
+        cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, layout: TableLayout = COSYVOICE_2
     ) -> LanguageModel:
         """Load the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config`` and no head of text, which
         is tied. Tensors are not copied. Raises :class:`CheckpointError`."""

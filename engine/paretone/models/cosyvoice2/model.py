@@ -52,7 +52,8 @@ def edition_in(folder: Path) -> str:
 
 def _recognised(folder: Path) -> float:
     there = any((folder / name).is_file() for name in (LANGUAGE_MODEL, FLOW))
-    return {TITLE: 1.0, TITLE_3: 0.0}.get(edition_in(folder), 0.5 * there)  # Loading says what does not fit.
+    # Loading says what does not fit.
+    return {TITLE: 1.0, TITLE_1: 0.5, TITLE_3: 0.0}.get(edition_in(folder), 0.5 * there)
 
 
 MODEL = Model(

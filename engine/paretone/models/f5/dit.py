@@ -100,12 +100,7 @@ class DiT(NamedLikeF5[DiTConditioning]):
         return self.long_skip_connection is not None
 
     def begin(
-        self,
-        prompt: Tensor,
-        ids: Tensor,
-        times: np.ndarray,
-        guided: bool,
-        branches: Sequence[int] | None = None,
+        self, prompt: Tensor, ids: Tensor, times: np.ndarray, guided: bool, branches: Sequence[int] | None = None
     ) -> DiTConditioning:
         """Prepare a sampling run.
 

@@ -86,12 +86,7 @@ class UNetT(nn.Module):
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 
     def begin(
-        self,
-        prompt: Tensor,
-        ids: Tensor,
-        times: np.ndarray,
-        guided: bool,
-        branches: Sequence[int] | None = None,
+        self, prompt: Tensor, ids: Tensor, times: np.ndarray, guided: bool, branches: Sequence[int] | None = None
     ) -> UNetTConditioning:
         """See :meth:`paretone.models.f5.dit.DiT.begin`."""
         weight, frames, chosen = self.proj_out.weight, prompt.shape[1], chosen_branches(guided, branches)

@@ -26,10 +26,8 @@ from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
 from paretone.extras import needing
-from paretone.models.files import bundled
+from paretone.models.files import bundled, config_file
 from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
-from paretone.models.files.config_file import NO_ZIP, SAFETENSORS, pickled, weight_files, without_wrappers
-from paretone.models.files.config_file import WEIGHTS as SUFFIXES
 from paretone.models.files.releases import INDEX, INDEX_OF_PICKLED, shard_of_each
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.observer import Check
@@ -67,14 +65,14 @@ def read_weights(path: Path, check: Check = lambda: None, numbers: Collection[st
 
 def unwrapped(content: Mapping[Any, Any], where: str, before: Collection[str] = ()) -> dict[Any, Any]:
     """The weights in a checkpoint's ``content``, which in checkpoints of trainings is one entry of several. Their names
-    lose the parts that wrappers add (:func:`without_wrappers`) and leading parts in ``before``. Raises
+    lose the parts that wrappers add (:func:`config_file.without_wrappers`) and leading parts in ``before``. Raises
     :class:`CheckpointError` for LoRA weights, and if two names become the same."""
     inner = next((content[name] for name in _HOLDERS if isinstance(content.get(name), Mapping)), content)
-    if any(_LORA.search(str(name)) for name in inner):
-        raise lora_error(where)
+    if any(config_file.LORA.search(str(name)) for name in inner):
+        raise config_file.lora_error(where)
     found: dict[Any, Any] = {}
     for key, value in inner.items():
-        parts = without_wrappers(str(key)).split(".")
+        parts = config_file.without_wrappers(str(key)).split(".")
         while len(parts) > 1 and parts[0] in before:
             parts = parts[1:]
         name = ".".join(parts) if isinstance(key, str) else key
@@ -136,18 +134,6 @@ def read_checkpoint(path: Path, check: Check = lambda: None) -> dict:
     return content
 
 
-def lora_error(where: object) -> CheckpointError:
-    return CheckpointError(
-        f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
-        "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
-        ".safetensors in a folder with the model's other files, and choose that."
-    )
-
-
-_LORA = re.compile(r"(^|[._])lora_?(A|B|up|down|alpha|embedding_[AB]|magnitude\w*)\b|(^|\.)base_model\.model\.")
-LORA_CONFIG = "adapter_config.json"
-
-
 def metadata_of(path: Path) -> dict[str, str]:
     """Metadata of a safetensors file; empty for other and unreadable files."""
     if path.suffix != ".safetensors":
@@ -188,8 +174,10 @@ def require_part(path: Path, remedy: str, kind: str = "") -> int:
 def _require_file(path: Path) -> None:
     """Raise :class:`CheckpointError` unless ``path`` is a regular, non-empty file with a checkpoint's suffix."""
     size = require_part(path, "choose another file or download the model", "The checkpoint ")
-    if path.suffix not in SUFFIXES:
-        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(SUFFIXES, 'or')}.")
+    if path.suffix not in config_file.WEIGHTS:
+        raise CheckpointError(
+            f"{path} is not a checkpoint; expected a file ending in {listed(config_file.WEIGHTS, 'or')}."
+        )
     if size == 0:
         raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
 
@@ -208,7 +196,7 @@ def _require_packed(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as packed:
             unpacked = sum(one.file_size for one in packed.infolist())
-    except NO_ZIP:
+    except config_file.NO_ZIP:
         return
     size = path.stat().st_size
     if unpacked > size:
@@ -252,7 +240,7 @@ def _holds_code(path: Path, code: str) -> CheckpointError:
 def _imports(path: Path) -> list[str]:
     """Imports of the pickles in a ``.pt``, read without executing them, as far as they can be parsed."""
     found, texts = list[str](), list[str]()
-    for operation, argument in pickled(path):
+    for operation, argument in config_file.pickled(path):
         if operation == "GLOBAL":
             found.append(str(argument).replace(" ", "."))
         elif operation == "STACK_GLOBAL":
@@ -454,7 +442,7 @@ class Shards:
             return cls(folder, (folder / WEIGHTS,), {})
         index = next(filter(Path.is_file, (folder / INDEX, folder / INDEX_OF_PICKLED)), None)
         if index is None:
-            there = [one for one in weight_files(folder) if not one.name.startswith(_BESIDE)]
+            there = [one for one in config_file.weight_files(folder) if not one.name.startswith(_BESIDE)]
             if len(there) == 1:
                 return cls(folder, tuple(there), {})
             several = f"several files of weights ({_shown([one.name for one in there])})" if there else "no weights"
@@ -489,7 +477,7 @@ class Shards:
         weights: dict[str, Tensor] = {}
         others: list[str] = []
         for path in self.paths:
-            if path.suffix != SAFETENSORS:
+            if path.suffix != config_file.SAFETENSORS:
                 content = read_weights(path, check)
                 weights |= {name: value for name, value in content.items() if wanted(name)}
                 others += [name for name in content if not wanted(name)]
@@ -509,7 +497,7 @@ class Shards:
         """Shapes of all weights, in safetensors without reading these. Raises :class:`CheckpointError` if damaged."""
         found: dict[str, tuple[int, ...]] = {}
         for path in self.paths:
-            if path.suffix != SAFETENSORS:
+            if path.suffix != config_file.SAFETENSORS:
                 found |= shapes_of(read_weights(path))
                 continue
             with opened(path) as file:

@@ -81,6 +81,25 @@ def names_in(folder: Path) -> frozenset[str]:
     return frozenset().union(*map(weight_names, weight_files(folder)[:4]))
 
 
+LORA = re.compile(r"(^|[._])lora_?(A|B|up|down|alpha|embedding_[AB]|magnitude\w*)\b|(^|\.)base_model\.model\.")
+
+
+def is_lora(folder: Path) -> bool:
+    """Whether there are adapters in ``folder``, and no other weights."""
+    there, described = weight_files(folder), (folder / "adapter_config.json").is_file()
+    return (described or bool(there)) and all(
+        (described and "adapter" in one.name) or any(map(LORA.search, weight_names(one))) for one in there
+    )
+
+
+def lora_error(where: object) -> CheckpointError:
+    return CheckpointError(
+        f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
+        "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
+        ".safetensors in a folder with the model's other files, and choose that."
+    )
+
+
 def is_of_type(folder: Path, kind: str, weight: str) -> bool:
     """Whether ``config.json`` in ``folder`` names a ``kind`` of model or, without that file, its files hold a
     ``weight``."""

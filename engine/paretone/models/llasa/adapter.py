@@ -103,7 +103,7 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
     """Load language model, tokenizer and XCodec2's decoder; the voice encoder is loaded with the first new voice.
     Raises :class:`CheckpointError`."""
     device = request.device
-    request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
+    request.require_folder("config.json and tokenizer.json")
     dtype = devices.computed_in(device)
     folder = LlasaFolder.read(request.place, dtype, device)
     request.status("Reading XCodec2 …")

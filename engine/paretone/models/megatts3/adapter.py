@@ -147,9 +147,7 @@ class MegaSpeech(FlowSpeech):
 
 def load_megatts3(request: LoadRequest) -> MegaSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    request.require_folder(
-        "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
-    )
+    request.require_folder("diffusion_transformer and the others")
     device = request.device
     decoder: LatentDecoder
     front_end: FrontEnd

@@ -288,7 +288,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
 
 def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     device = request.device
-    request.require_folder(f"{request.entry.title} is a folder with a speech tokenizer in it; choose the folder.")
+    request.require_folder("config.json, model.safetensors and the folder tokenizer")
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
     layers, parameters = network.tokens.transformer.config.layers, folder.parameters()

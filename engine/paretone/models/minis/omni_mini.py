@@ -186,7 +186,7 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
 
 def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
     device = request.device
-    request.require_folder(f"{request.entry.title} is a folder with a codec in it; choose the folder.")
+    request.require_folder("config.json, model.safetensors and the folder codec")
     folder = OmniMiniFolder(request.place, request.check)
     layout, network = folder.layout(), folder.network().to(device)
     codec = folder.codec(device)

@@ -114,9 +114,7 @@ def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
     """Load network, tokenizer and the codec's decoder; the voice encoder is loaded with the first new voice. Raises
     :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
-    request.require_folder(
-        "OmniVoice is a folder; choose the one with config.json, tokenizer.json and audio_tokenizer in it."
-    )
+    request.require_folder("config.json, tokenizer.json and audio_tokenizer")
     folder = OmniVoiceFolder(request.place, request.check)
     tokenizer, config = folder.tokenizer(), folder.config()
     if config.text_vocabulary < tokenizer.vocabulary:

@@ -161,7 +161,7 @@ def load_qwen3_tts(request: LoadRequest) -> QwenSpeech:
     """Load all parts but the encoder of recordings, which is loaded with the first new one. Raises
     :class:`CheckpointError`."""
     chosen, device = request.entry, request.device
-    request.require_folder(f"{TITLE} is a folder of several files; choose the one that holds config.json.")
+    request.require_folder("config.json and speech_tokenizer")
     dtype = devices.computed_in(device)
     folder = OfficialFolder.read(request.place, device, dtype, request.check)
     folder.require(chosen)

@@ -26,15 +26,17 @@ from paretone.models.declaration import Model
 from paretone.models.families.language_network import HuggingFaceNames, Parts
 from paretone.models.files.byte_pairs import MERGES, VOCABULARY, byte_pairs
 from paretone.models.files.checkpoints import (
+    TOKENIZER,
     WEIGHTS,
     Shards,
     in_float32,
     loaded_strictly,
     read_float_weights,
+    read_tokenizer,
     require_fractions,
 )
 from paretone.models.files.config_file import ConfigFile, entries_of, weight_files
-from paretone.models.qwen3_tts.config import INSTALL, TITLE
+from paretone.models.qwen3_tts.config import CUSTOM_VOICE, INSTALL, TITLE
 from paretone.models.qwen3_tts.model import CODEC, MODEL_TYPE, MODELS, kind_and_size, kind_of
 from paretone.models.qwen3_tts.prompts import CHAT, CHAT_OF_INSTRUCTION, CHAT_OF_TRANSCRIPT, FOOTER, HEADER, Marks
 from paretone.models.qwen3_tts.speaker_encoder import SpeakerConfig, SpeakerEncoder
@@ -116,7 +118,8 @@ class OfficialFolder:
         """Read everything except the weights."""
         if str(entries_of(root / CONFIG).get("model_type")).startswith(f"{MODEL_TYPE}_tokenizer"):
             raise CheckpointError(f"{root} is a speech tokenizer, a part of {TITLE}: choose the folder of a release.")
-        names = (CONFIG, TOKENIZER_CONFIG, VOCABULARY, MERGES, f"{CODEC}/{CONFIG}")
+        texts = () if (root / TOKENIZER).is_file() else (TOKENIZER_CONFIG, VOCABULARY, MERGES)
+        names = (CONFIG, *texts, f"{CODEC}/{CONFIG}")
         missing = [name for name in names if not (root / name).is_file()]
         missing += [f"{part}{WEIGHTS}" for part in ("", f"{CODEC}/") if not weight_files(root / part)]
         if missing:
@@ -141,6 +144,8 @@ class OfficialFolder:
             other = next((one.title for one in MODELS if kind_and_size(one) == found), "")
             told = f"says {other}; load that" if other else f"says {' '.join(found)}, no release; choose another folder"
             raise CheckpointError(f"{self.root} is not {chosen.title}: its {CONFIG} {told}.")
+        if self.kind == CUSTOM_VOICE and not self.marks.speakers:
+            raise CheckpointError(f"{self.root / CONFIG} names no speaker; its talker_config needs spk_id.")
 
     @property
     def shards(self) -> Shards:
@@ -151,7 +156,9 @@ class OfficialFolder:
         return Shards.find(self.root / CODEC)
 
     def tokenizer(self) -> TextTokenizer:
-        """The tokenizer, whose ids must be those that ``config.json`` names."""
+        """The tokenizer, whose ids must be those that ``config.json`` names; else that of ``tokenizer.json``."""
+        if not (self.root / VOCABULARY).is_file():
+            return self._checked(read_tokenizer(self.root, TITLE, INSTALL, ("<|im_start|>", "<|im_end|>")))
         file = ConfigFile.read(self.root / TOKENIZER_CONFIG)
         added = file.part("added_tokens_decoder", needed=True)
         by_id = {number: added.part(number).text("content") for number in added.entries}
@@ -163,6 +170,9 @@ class OfficialFolder:
                 f"{self.root / VOCABULARY} does not belong to {file.where}: {shown(wrong[0] if wrong else '?')} has "
                 "another id. Download both again."
             )
+        return self._checked(tokenizer)
+
+    def _checked(self, tokenizer: Tokenizer) -> TextTokenizer:
         made, rows, size = TextTokenizer(tokenizer), self.talker_config.text_rows, tokenizer.get_vocab_size()
         if size > rows or len(made.ids("")) != HEADER + FOOTER:
             raise CheckpointError(

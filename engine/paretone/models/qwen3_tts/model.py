@@ -44,10 +44,11 @@ def kind_of(folder: Path) -> tuple[str, str]:
 
 
 def speakers_in(folder: Path) -> tuple[tuple[str, str], ...]:
-    """Ids and titles of the speakers of the release in ``folder``, or of the published one."""
-    codes = entries_of(folder / "config.json").get("talker_config")
+    """Ids and titles of the speakers of the release in ``folder``; of the published one before it is there."""
+    described = entries_of(folder / "config.json")
+    codes = described.get("talker_config")
     there = codes.get("spk_id") if isinstance(codes, Mapping) else None
-    names = [str(one).lower() for one in there] if isinstance(there, Mapping) and there else list(SPEAKERS)
+    names = [str(one).lower() for one in there] if isinstance(there, Mapping) else [] if described else list(SPEAKERS)
     known = [one for one in SPEAKERS if one in names]
     return tuple((one, one.replace("_", " ").title()) for one in (*known, *sorted(set(names) - set(known))))
 

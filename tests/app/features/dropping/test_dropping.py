@@ -81,6 +81,9 @@ def test_a_folder_of_models_is_the_one_in_it_or_says_which(tmp_path: Path) -> No
     header = b'{"encoder.bias":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
     (made(tmp_path / "other", "a") / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     assert "No model here recognises the weights in other" in dropped([tmp_path / "other"], "").sentence
+    header = header.replace(b"encoder.bias", b"layer.lora_A")
+    (tmp_path / "other" / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    assert "other is a LoRA, what a fine-tuning adds" in dropped([tmp_path / "other"], "").sentence
 
 
 BUNDLED = [one.id for one in catalogue.models() if one.bundled]

@@ -43,7 +43,7 @@ from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.cosyvoice3 import small_release as cosyvoice3
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
-from tests.engine.models.megatts3.small_release import write_folder, write_voice
+from tests.engine.models.megatts3.small_release import write_voice
 from tests.engine.models.minis.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice
 from tests.parity.fixtures import golden_folder
@@ -71,7 +71,6 @@ def megatts3_release(root: Path) -> Layout:
     pytest.importorskip("transformers")
     folder = root / "MegaTTS3"
     megatts3.write_release(folder)
-    write_folder(folder / "g2p")
     write_voice(folder / "voices" / "some_noise.wav")
     chosen = Setting("MegaTTS3", entry("MegaTTS3").options_with(steps=3))
     return load_model("MegaTTS3", folder=str(folder), device="cpu"), voice("", "MegaTTS3", str(folder)), chosen
@@ -88,8 +87,7 @@ def cosyvoice(name: str, write: Callable[[Path], None], root: Path) -> Layout:
 
 def llasa_release(root: Path) -> Layout:
     pytest.importorskip("tokenizers")
-    small_llasa.write_original_codec(root / "xcodec2")
-    small_llasa.write_language_model(root / "Llasa-1B")
+    small_llasa.write_release(root)
     model = load_model("Llasa-1B", folder=str(root / "Llasa-1B"), device="cpu")
     return model, Voice("none", "None", "", ""), Setting("Llasa-1B", entry("Llasa-1B").options_with(clone=False))
 

@@ -43,21 +43,11 @@ NOT_READ = {"tokenizer_config.json", "generation_config.json", "config.json"}
 """Files without which a model loads: what the writers of tokenizers add, and XCodec2's, which reads recordings."""
 
 
-def _llasa(root: Path) -> None:
-    llasa.write_original_codec(root.parent / "xcodec2")
-    llasa.write_language_model(root, shards=2)
-
-
-def _megatts3(root: Path) -> None:
-    megatts3.write_release(root)
-    megatts3.write_folder(root / "g2p")
-
-
 RELEASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "CosyVoice2-0.5B": (cosyvoice2.write_release, "onnxruntime"),
-    "Llasa-1B": (_llasa, "tokenizers"),
+    "Llasa-1B": (lambda root: llasa.write_release(root.parent, shards=2), "tokenizers"),
     "OmniVoice": (omnivoice.write_release, "tokenizers"),
-    "MegaTTS3": (_megatts3, "transformers"),
+    "MegaTTS3": (megatts3.write_release, "transformers"),
 }
 
 

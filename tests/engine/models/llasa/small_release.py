@@ -57,6 +57,12 @@ def language_weights(tied: bool = True) -> dict[str, Tensor]:
     return {name: value.bfloat16() for name, value in weights.items()}
 
 
+def write_release(root: Path, **parts: int) -> Path:
+    """Codec and language model; the folder of this one."""
+    write_original_codec(root / "xcodec2")
+    return write_language_model(root / "Llasa-1B", **parts)
+
+
 def write_language_model(folder: Path, tied: bool = True, shards: int = 1) -> Path:
     """A folder as ``HKUSTAudio/Llasa-1B``, or, with several ``shards``, as the larger ones."""
     folder.mkdir(parents=True, exist_ok=True)

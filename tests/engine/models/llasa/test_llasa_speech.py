@@ -46,7 +46,7 @@ from tests.engine.models.llasa.small_release import (
     language_weights,
     student_tensors,
     write_language_model,
-    write_original_codec,
+    write_release,
 )
 from tests.engine.models.official import load, refused, used, write_noise
 from tests.engine.recorder import collected
@@ -162,7 +162,7 @@ HOP = 320
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_release(tmp_path_factory.mktemp("models"))
+    return write_release(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +273,7 @@ def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: P
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
 def test_shards_and_untied_heads_are_read(folder: Path, model: LlasaSpeech, tmp_path: Path) -> None:
-    write_original_codec(tmp_path / "xcodec2")
+    write_release(tmp_path)
     sharded = load(MODEL, write_language_model(tmp_path / "Llasa-3B", shards=3))
     assert np.array_equal(speak(sharded).samples, speak(model).samples)
     assert sharded.info.checkpoint == str(tmp_path / "Llasa-3B")
@@ -289,20 +289,15 @@ def test_shards_and_untied_heads_are_read(folder: Path, model: LlasaSpeech, tmp_
     assert not np.array_equal(speak(untied).samples[:HOP], speak(model).samples[:HOP])
 
 
-def written_release(root: Path, **parts: object) -> Path:
-    write_original_codec(root / "xcodec2")
-    return write_language_model(root / MODEL, **parts)
-
-
 def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
-    place = written_release(tmp_path)
+    place = write_release(tmp_path)
     whole, layer, more = load_file(place / WEIGHTS), "model.layers.1.mlp.up_proj.weight", "model.layers.3.mlp.up_proj"
     norm = whole["model.norm.weight"]
     for weights, said in (
+        (whole | {"model.layers.0.self_attn.q_proj.lora_A.default.weight": norm.clone()}, "merge it first"),
         ({name: value for name, value in whole.items() if name != layer}, f"1 weight missing: {layer}"),
         (whole | {f"{more}.weight": norm.clone()}, f"1 weight unexpected: {more}.weight"),
         (whole | {"model.norm.weight": norm[:32].clone()}, "model.norm.weight is 32 instead of 64"),
-        (whole | {"model.layers.0.self_attn.q_proj.lora_A.default.weight": norm.clone()}, "merge it first"),
     ):
         save_file(weights, place / WEIGHTS)
         assert said in refused(MODEL, place)
@@ -311,7 +306,7 @@ def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    place = written_release(tmp_path / "a")
+    place = write_release(tmp_path / "a")
     for name in ("tokenizer.json", "config.json"):
         content = (place / name).read_bytes()
         (place / name).unlink()
@@ -320,12 +315,14 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         (place / name).write_bytes(content)
     (place / WEIGHTS).unlink()
     assert f"holds no weights; put {WEIGHTS} there" in refused(MODEL, place)
-    sharded = written_release(tmp_path / "b", shards=2)
+    sharded = write_release(tmp_path / "b", shards=2)
     (sharded / "model-00002-of-00002.safetensors").unlink()
     assert "lacks model-00002-of-00002.safetensors" in refused(MODEL, sharded)
     (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
     assert "is not a list of shards" in refused(MODEL, sharded)
-    assert "is a file, but LLaSA is a folder" in refused(MODEL, sharded / INDEX)
+    assert f"is a file, but LLaSA 1B is a folder of files; choose its folder, {sharded}." in refused(
+        MODEL, sharded / INDEX
+    )
 
 
 @pytest.mark.parametrize(
@@ -339,7 +336,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_fine_tune_as_other_trainings_save_it(tmp_path: Path, name: str, holder: str, before: str) -> None:
-    place = written_release(tmp_path)
+    place = write_release(tmp_path)
     usual = LlasaFolder.read(place).plain().tokens.head
     weights = {f"{before}{key}": value for key, value in load_file(place / WEIGHTS).items()}
     (place / WEIGHTS).unlink()
@@ -357,7 +354,7 @@ def test_a_fine_tune_as_other_trainings_save_it(tmp_path: Path, name: str, holde
 
 
 def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
-    place = written_release(tmp_path)
+    place = write_release(tmp_path)
     config = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
     assert "its model knows 300 tokens, but its tokenizer 394" in refused(MODEL, place)
@@ -369,7 +366,7 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
 
 # --- Drafts and students ---------------------------------------------------------------------------------------------
 def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Path) -> None:
-    place = written_release(tmp_path, tied=False)
+    place = write_release(tmp_path, tied=False)
     base = hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest()
     layers = {"base": base, "retained": "[0, 2]"}
     trained = {name: value for name, value in load_file(place / WEIGHTS).items() if name.startswith("model.layers.0.")}

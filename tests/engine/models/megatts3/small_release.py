@@ -80,8 +80,7 @@ def write_config(path: Path, entries: dict) -> None:
     path.write_text(yaml.safe_dump(entries), encoding="utf-8")
 
 
-def write_release(root: Path, encoder: bool = False) -> None:
-    """All parts but the grapheme model."""
+def write_release(root: Path, encoder: bool = False, graphemes: bool = True) -> None:
     write_config(root / "diffusion_transformer/config.yaml", TRANSFORMER_CONFIG)
     write_config(root / "duration_lm/config.yaml", DURATION_CONFIG)
     durations = DurationModel(DurationConfig.read(ConfigFile(DURATION_CONFIG, "small"), 174))
@@ -96,6 +95,8 @@ def write_release(root: Path, encoder: bool = False) -> None:
     name = "model_only_last.ckpt" if encoder else "decoder.ckpt"
     save_checkpoint(root / "wavvae" / name, "model_gen", wavvae_weights(encoder))
     (root / "g2p").mkdir(parents=True, exist_ok=True)
+    if graphemes:
+        write_folder(root / "g2p")
 
 
 def write_voice(path: Path, latents: bool = True) -> Path:

@@ -31,7 +31,6 @@ TEXT = "this clause has quite a few words in it, " * 4 + "and so has this one."
 def folder(tmp_path_factory: pytest.TempPathFactory) -> OfficialFolder:
     root = tmp_path_factory.mktemp("release")
     write_release(root)
-    write_folder(root / "g2p")
     return OfficialFolder(root)
 
 

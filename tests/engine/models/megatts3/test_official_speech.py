@@ -34,7 +34,6 @@ from tests.engine.models.megatts3.small_release import (
     save_checkpoint,
     wavvae_weights,
     write_config,
-    write_folder,
     write_release,
     write_voice,
 )
@@ -233,7 +232,7 @@ def test_edges_are_reflected_with_the_larger_half_on_the_left() -> None:
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    write_release(tmp_path)
+    write_release(tmp_path, graphemes=False)
     return tmp_path
 
 
@@ -311,7 +310,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
     root = tmp_path_factory.mktemp("models") / MODEL
     write_release(root)
-    write_folder(root / "g2p")
     write_voice(root / "voices" / "some_noise.wav")
     return root
 
@@ -373,7 +371,7 @@ def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
 @pytest.mark.slow
 def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / MODEL
-    write_release(root, encoder=True)
+    write_release(root, encoder=True, graphemes=False)
     shutil.copytree(folder / "g2p", root / "g2p", dirs_exist_ok=True)
     model = official.load(MODEL, root)
     audio = write_voice(tmp_path / "mine.wav", latents=False)
@@ -382,7 +380,7 @@ def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tm
 
 
 def test_without_transformers_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_release(tmp_path / MODEL)
+    write_release(tmp_path / MODEL, graphemes=False)
     monkeypatch.setitem(sys.modules, "transformers", None)
     official.refused(MODEL, tmp_path / MODEL, r"pip install 'paretone\[megatts3\]")
 

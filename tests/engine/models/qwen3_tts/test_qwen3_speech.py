@@ -161,6 +161,10 @@ def test_named_speakers_are_its_voices(custom: QwenSpeech, tmp_path: Path) -> No
     talker = json.loads((folder_of("custom_voice") / "config.json").read_text(encoding="utf-8"))["talker_config"]
     own = changed(folder_of("custom_voice"), tmp_path / "own", talker_config=talker | {"spk_id": {"Me": 1050}})
     assert [one.id for one in voices(CUSTOM, str(own))] == ["me"], "of a fine-tune"
+    none = changed(folder_of("custom_voice"), tmp_path / "none", talker_config=talker | {"spk_id": {}})
+    assert not voices(CUSTOM, str(none)) and "names no speaker; its talker_config needs spk_id" in refused(CUSTOM, none)
+    with pytest.raises(SettingError, match=r"The files of Qwen3-TTS 1.7B CustomVoice in .*none name no voice"):
+        voice("ryan", CUSTOM, str(none))
     with pytest.raises(SettingError, match="no speaker 'me'; it has"):
         speak(custom, voice("me", CUSTOM, str(own)))
     with pytest.raises(SettingError, match="There is no voice named 'nobody'"):
@@ -468,7 +472,9 @@ def test_a_tokenizer_of_another_release_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_in_place_of_the_folder_is_refused() -> None:
-    assert "choose the one that holds config.json" in refused(CUSTOM, folder_of("custom_voice") / "model.safetensors")
+    release = folder_of("custom_voice")
+    for name in ("model.safetensors", "speech_tokenizer/config.json"):
+        assert f"choose its folder, {release}." in refused(CUSTOM, release / name)
 
 
 # --- On the command line and from Python ------------------------------------------------------------------------------

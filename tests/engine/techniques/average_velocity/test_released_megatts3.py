@@ -27,7 +27,7 @@ from paretone.techniques.average_velocity.recipe import fine_tune
 from paretone.training import fine_tuning
 from paretone.training.requests import Follower
 from paretone.training.session import Intervals
-from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
+from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
 from tests.engine.techniques.average_velocity.test_recipe import request
 from tests.packages import needs
 from tests.workload import only_in_full
@@ -73,7 +73,6 @@ def _voice(audio: Path, seed: int) -> Path:
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("models") / MODEL
     write_release(root)
-    write_folder(root / "g2p")
     for number, name in enumerate(("ann", "bob")):
         _voice(root / VOICES / f"{name}.wav", number)
     return root
