@@ -22,7 +22,7 @@ from paretone.commands.arguments import positive
 from paretone.errors import PlainError
 from paretone.measure.timing import Interval, interval, stopwatch
 from paretone.models.families.language_network import TokenModel
-from paretone.models.kernels.few_rows import HalfProduct
+from paretone.models.kernels.few_rows import BlockProduct
 from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
@@ -243,7 +243,8 @@ def bytes_per_pass(model: TokenModel, context: int) -> float:
     """Bytes of weights, keys and values that a pass of one token after ``context`` others reads."""
     transformer = model.fused_transformer
     config, width = transformer.config, transformer.dtype.itemsize
-    halves = isinstance(transformer.fused_layers[0].down, HalfProduct)
+    down = transformer.fused_layers[0].down
+    halves = isinstance(down, BlockProduct) and down.half
     layers = config.layers * config.weights_of_layer * (2 if halves else width)
     head = model.head.numel() * model.head_weight_bytes
     more, predictor = 0.0, getattr(model, "predictor", None)

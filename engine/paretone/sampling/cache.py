@@ -5,6 +5,7 @@ Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValue
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -13,6 +14,9 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.tokens import Truncation
+
+BEHIND = 16
+"""Tokens for which there is memory after that of all tokens."""
 
 
 class KeyValueCache:
@@ -34,7 +38,10 @@ class KeyValueCache:
         self.prefix: Tensor | None = None
         """Copy of its first tokens, the same object for all caches that began with them."""
         # One block of memory, so that one copy writes keys and values; each head's are contiguous for reading.
-        self._memory = torch.empty(layers, batch, 2 * heads, capacity, head_width, device=device, dtype=dtype)
+        # Some room behind: keys are scored in groups, the last of which may end later.
+        shape = layers, batch, 2 * heads, capacity, head_width
+        memory = torch.empty(math.prod(shape) + BEHIND * head_width, device=device, dtype=dtype)
+        self._memory = memory[: math.prod(shape)].view(shape)
         self._keys, self._values = self._memory.chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -237,5 +244,5 @@ class FeatureScorer(TokenScorer, Protocol):
         sampling: Truncation,
     ) -> tuple[list[int], list[Tensor]] | None:
         """Read tokens as :meth:`draft`, and draft a token for each of ``uniforms`` in one call, up to one that ends
-        speech: these, and their distributions (ids,). See :func:`paretone.models.kernels.scripted_causal.drafts_of`.
+        speech: these, and their distributions (ids,). See :func:`paretone.models.kernels.one_call.drafts_of`.
         ``None`` where that is not possible: then nothing was read."""

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -23,10 +23,9 @@ from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeigh
 from paretone.models.families import parts
 from paretone.models.families.together import Ask
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
-from paretone.models.kernels.few_rows import Product, parts_of, product
+from paretone.models.kernels.few_rows import BlockProduct, Product, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
 from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
-from paretone.models.kernels.scripted_causal import Draft, Head, draft_of, drafts_of, scores_of
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.observer import Check, Status
@@ -35,6 +34,9 @@ from paretone.sampling.cache import KeyValueCache, Limits, Prefixes
 from paretone.sampling.tokens import TokenSampler, Truncation
 from paretone.sampling.verification import Rule
 from paretone.setting.plan import InnerDrafts, LanguagePlan, Part
+
+if TYPE_CHECKING:
+    from paretone.models.kernels.one_call import Draft
 
 IGNORED = -100
 """Label of a position that is not predicted."""
@@ -191,11 +193,13 @@ class TokenModel(nn.Module):
         """See :meth:`paretone.sampling.cache.TokenScorer.read`."""
         transformer = self.transformer
         if self._scores is not None and isinstance(transformer, FusedTransformer):
-            weight, bias, half = parts_of(self._scores)
-            call = None if weight is None else transformer.as_one_call(embedded.shape[1], cache, positions)
-            if weight is not None and call is not None:
-                head = Head(transformer.final_norm.scaled, weight, bias, half)
-                found = scores_of(embedded, scored, keeps or (), head, *call)
+            call = transformer.as_one_call(embedded.shape[1], cache, positions)
+            if call is not None and transformer.is_like(self._scores):
+                from paretone.models.kernels.one_call import head_of, scores_of
+
+                found = scores_of(
+                    embedded[0], scored, keeps or (), head_of(transformer.final_norm, self._scores), *call
+                )
                 cache.advance(embedded.shape[1])
                 return found
         kept: dict[int, Tensor] = {}
@@ -309,7 +313,7 @@ class FeatureDrafter(TokenModel):
         self._rank = wide.in_features
         self._narrow = product(draft.narrowing.weight.detach().clone())
         self._widen = product(wide.weight.detach().clone(), None if wide.bias is None else wide.bias.detach().clone())
-        self._tensors = self._for_one_call()
+        self._one_call = self._for_one_call()
         self._weights = draft.mix.weight.numel() + draft.join.weight.numel()
         self._weights_of_scores = draft.narrowing.weight.numel() + wide.weight.numel()
 
@@ -318,7 +322,7 @@ class FeatureDrafter(TokenModel):
         made._modules = {**self._modules, "transformer": self.fused_transformer.with_products(change)}
         made._mix, made._join = change(self._mix, (len(self.reads) + 1) * width), change(self._join, 2 * width)
         made._narrow, made._widen = change(self._narrow, width), change(self._widen, self._rank)
-        made._tensors = made._for_one_call()
+        made._one_call = made._for_one_call()
         return made
 
     def operations(self, tokens: int, context: int, scored: int) -> float:
@@ -328,7 +332,7 @@ class FeatureDrafter(TokenModel):
     @property
     def drafts_at_once(self) -> bool:
         """See :attr:`paretone.sampling.cache.FeatureScorer.drafts_at_once`."""
-        return self._tensors is not None
+        return self._one_call is not None
 
     def mix(self, features: Tensor) -> Tensor:
         """Features (n, (reads + 1) · hidden) to states (n, hidden)."""
@@ -341,9 +345,11 @@ class FeatureDrafter(TokenModel):
         """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm, and the scores
         (scored, rows) after the last ``scored`` tokens."""
         transformer = self.fused_transformer
-        call = transformer.as_one_call(len(embedded), cache, positions) if self._tensors is not None else None
-        if self._tensors is not None and call is not None:
-            found = draft_of(states, embedded, scored, self._tensors, *call)
+        call = transformer.as_one_call(len(embedded), cache, positions) if self._one_call is not None else None
+        if self._one_call is not None and call is not None:
+            from paretone.models.kernels.one_call import draft_of
+
+            found = draft_of(states, embedded, scored, self._one_call, *call)
             cache.advance(len(embedded))
             return found
         joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
@@ -364,11 +370,13 @@ class FeatureDrafter(TokenModel):
         """See :meth:`paretone.sampling.cache.FeatureScorer.drafts`."""
         transformer = self.fused_transformer
         call = transformer.as_one_call(len(embedded), cache, positions)
-        if self._tensors is None or call is None:
+        if self._one_call is None or call is None:
             return None
+        from paretone.models.kernels.one_call import drafts_of
+
         cache.memory_for(len(embedded) + len(uniforms) - 1)
         tables = self.embedding, transformer.rotations
-        found = drafts_of(states, embedded, uniforms, tables, limits, sampling, self._tensors, *call)
+        found = drafts_of(states, embedded, uniforms, tables, limits, sampling, self._one_call, *call)
         cache.advance(len(embedded) + len(found[0]) - 1)
         return found
 
@@ -376,15 +384,16 @@ class FeatureDrafter(TokenModel):
         return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
 
     def _for_one_call(self) -> Draft | None:
-        """Tensors beside the layer's, if their products are of its kind."""
-        transformer = self.fused_transformer
-        (join, _, half), (narrow, _, _), (widen, bias, _) = parts = [
-            parts_of(one) for one in (self._join, self._narrow, self._widen)
-        ]
-        if join is None or narrow is None or widen is None or {kind for _, _, kind in parts} != {transformer.is_half}:
+        """What is computed beside the layer, if its products are of the layer's kind."""
+        transformer, narrow = self.fused_transformer, self._narrow
+        if not transformer.is_like(self._join, narrow, self._widen) or not isinstance(self._join, BlockProduct):
             return None
-        head = Head(transformer.final_norm.scaled, widen, bias, half)
-        return Draft(self._of_state.scaled, self._of_token.scaled, join, narrow, head)
+        from paretone.models.kernels.one_call import Draft, head_of
+
+        assert isinstance(narrow, BlockProduct)
+        head, norms = head_of(transformer.final_norm, self._widen), (self._of_state, self._of_token)
+        of_state, of_token = (one.scaled.numpy() for one in norms)
+        return Draft(of_state, of_token, self._join.address, narrow.address, self._rank, head)
 
 
 @dataclass(frozen=True)

@@ -2,60 +2,62 @@
 
 If every weight is exactly representable in float16 or bfloat16, as in many checkpoints, 16 bits store it without loss:
 the processor widens it in a register and computes in float32. Results equal those of float32 weights up to rounding,
-with half the memory. Measured on 12 layers of 256, one thread: 1.5 to 1.9 times as fast as float32 weights for one row,
-1.8 times for four; on a layer of LLaSA's 2 and 3.3 times. The operator uses one thread, so on many cores large weights
-stay float32 where that is measured to be faster.
+with half the memory. The code is that of :mod:`paretone.models.kernels.machine_code`. It uses one thread, so on many
+cores large weights stay with torch where that is measured to be faster.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import math
-import warnings
 from collections.abc import Callable
 from functools import partial
 from timeit import Timer
+from types import ModuleType
 from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paretone.reading import first_line
+
+_log = logging.getLogger(__name__)
 Product = Callable[[Tensor], Tensor]
 """Maps (rows, inputs) to (rows, outputs)."""
 LARGE = 2_000_000
-"""Number of weights from which several threads may be faster than half the bytes."""
+"""Number of weights from which torch's products may be faster, on several threads."""
 TRIALS = 5
 
 
 def product(weight: Tensor, bias: Tensor | None = None) -> Product:
     """The product with ``weight`` (outputs, inputs) plus ``bias`` (outputs,), in the fastest exact form."""
-    if bias is None or bias.dtype == torch.float32:
+    plain = weight.device.type == "cpu" and weight.dtype == torch.float32
+    if plain and (bias is None or bias.dtype == torch.float32) and machine_code() is not None:
         scale = half_scale(weight)
-        if scale is not None and (weight.numel() < LARGE or half_pays(*weight.shape, torch.get_num_threads())):
-            return HalfProduct(weight, bias, scale)
+        half, threads = scale is not None, torch.get_num_threads()
+        if weight.numel() < LARGE or blocks_pay(*weight.shape, threads, half):
+            return BlockProduct(weight, bias, scale or 1.0, half=half)
     return partial(F.linear, weight=weight.contiguous(), bias=bias)
 
 
 @functools.cache
-def half_pays(outputs: int, inputs: int, threads: int) -> bool:
-    """Whether one and four rows take less time with packed weights, which only one of the ``threads`` reads."""
+def blocks_pay(outputs: int, inputs: int, threads: int, half: bool) -> bool:
+    """Whether one and four rows take less time with weights in blocks, which only one of the ``threads`` reads."""
     weight = torch.zeros(outputs, inputs)
 
     def seconds(product: Product) -> float:
         few = (torch.zeros(count, inputs) for count in (1, 4))
         return sum(min(Timer(partial(product, rows)).repeat(TRIALS, 1)) for rows in few)
 
-    return seconds(HalfProduct(weight)) < seconds(partial(F.linear, weight=weight))
+    return seconds(BlockProduct(weight, half=half)) < seconds(partial(F.linear, weight=weight))
 
 
 def half_scale(weight: Tensor) -> float | None:
-    """The power of two by which ``weight`` can be stored in float16 without loss on this machine, 1 if possible;
-    ``None``: it cannot. Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest
-    numbers, whose last digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of
-    it."""
-    if not (weight.device.type == "cpu" and weight.dtype == torch.float32 and available()):
-        return None
+    """The power of two by which float32 ``weight`` can be stored in float16 without loss, 1 if possible; ``None``: it
+    cannot. Numbers of bfloat16 fit if they are made large: those with the exponents of float16's smallest numbers,
+    whose last digits it lacks, are then below 2⁻³¹ of the largest weight, and their errors below 2⁻³⁹ of it."""
     weight = weight.detach()
     if torch.equal(weight.half().float(), weight):
         return 1.0
@@ -65,35 +67,28 @@ def half_scale(weight: Tensor) -> float | None:
 
 
 @functools.cache
-def available() -> bool:
-    """Whether this build of torch has correct operators (FBGEMM's; PyTorch has announced their removal)."""
-    if not hasattr(torch, "fbgemm_pack_gemm_matrix_fp16") or "fbgemm" not in torch.backends.quantized.supported_engines:
-        return False
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(96, 48, generator=generator).half().float()
-    bias, rows = torch.randn(96, generator=generator), torch.randn(7, 48, generator=generator)
+def machine_code() -> ModuleType | None:
+    """:mod:`paretone.models.kernels.one_call`, if its code can be compiled here and multiplies correctly."""
     try:
-        tried = HalfProduct(weight, bias)
-        return all(torch.allclose(tried(x), F.linear(x, weight, bias), atol=1e-4) for x in (rows[:1], rows[:4], rows))
-    except RuntimeError:
-        return False
+        from paretone.models.kernels import one_call
+
+        generator = torch.Generator().manual_seed(0)
+        weight, bias = torch.randn(96, 48, generator=generator).half().float(), torch.randn(96, generator=generator)
+        rows = torch.randn(7, 48, generator=generator)
+        tried = [BlockProduct(weight, bias, half=half) for half in (False, True)]
+        right = all(torch.allclose(one(rows), F.linear(rows, weight, bias), atol=1e-4) for one in tried)
+    except Exception as error:  # Numba and LLVM raise errors of many kinds.
+        _log.warning("Passes run in torch, slower: numba failed (%s).", first_line(error))
+        return None
+    return one_call if right else None
 
 
 def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
     """Float32 weights (outputs, inputs) and bias (outputs,) of a result of :func:`product`, exactly."""
-    if isinstance(product, HalfProduct):
-        return product.weight(inputs), product.bias
+    if isinstance(product, BlockProduct):
+        return product.weight, product.bias
     assert isinstance(product, partial)
     return product.keywords["weight"], product.keywords["bias"]
-
-
-def parts_of(product: Product) -> tuple[Tensor | None, Tensor | None, bool]:
-    """Weights and bias of a result of :func:`product`, and whether they are packed; no weights of others."""
-    if isinstance(product, HalfProduct) and product.scale == 1:
-        return product.packed, product.bias, True
-    if isinstance(product, partial) and product.func is F.linear:
-        return product.keywords["weight"], product.keywords["bias"], False
-    return None, None, False
 
 
 class Immutable:
@@ -103,29 +98,42 @@ class Immutable:
         return self
 
 
-class HalfProduct(Immutable):
-    """A product with packed float16 weights."""
+class BlockProduct(Immutable):
+    """A product with weights in blocks, float16 or float32, for any number of rows."""
 
-    weight_bytes = 2.0
-
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, scale: float = 1.0) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, scale: float = 1.0, *, half: bool) -> None:
         """``scale``: power of two by which weights are stored; rows are divided by it."""
-        self.scale = scale
-        with warnings.catch_warnings():
-            # available() handles the announced removal.
-            warnings.filterwarnings("ignore", message="fbgemm_.* is deprecated")
-            self.packed = torch.fbgemm_pack_gemm_matrix_fp16((weight * scale).contiguous())
-            self.bias = bias
-            self(weight.new_zeros(1, weight.shape[1]))
+        from paretone.models.kernels.machine_code import BLOCK
 
-    def weight(self, inputs: int) -> Tensor:
-        """Float32 weights (outputs, ``inputs``): products with the rows of the identity are exact."""
-        rows = torch.eye(inputs) / self.scale
-        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, None).T.contiguous()
+        self.scale, self.half, self.bias = scale, half, None if bias is None else bias.detach()
+        self.outputs, self.inputs = weight.shape
+        self._padding = -self.outputs % BLOCK
+        blocks = F.pad(weight.detach() * scale, (0, 0, 0, self._padding)).unflatten(0, (-1, BLOCK)).transpose(1, 2)
+        self.blocks = (blocks.half() if half else blocks).contiguous()
+        """(blocks, inputs, BLOCK)."""
+
+    @property
+    def address(self) -> int:
+        return self.blocks.data_ptr()
+
+    @property
+    def weight_bytes(self) -> float:
+        return float(self.blocks.element_size())
+
+    @property
+    def weight(self) -> Tensor:
+        """Float32 weights (outputs, inputs)."""
+        return self.blocks.float().transpose(1, 2).flatten(0, 1)[: self.outputs].div(self.scale).contiguous()
 
     def __call__(self, x: Tensor) -> Tensor:
+        from paretone.models.kernels.one_call import multiply
+
         rows = x if self.scale == 1 else x / self.scale
-        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self.packed, self.bias)
+        found = x.new_zeros(len(x), self.outputs + self._padding)
+        if self.bias is not None:
+            found[:, : self.outputs] = self.bias
+        multiply(found, rows, self.address, self.half)
+        return found[:, : self.outputs] if self._padding else found
 
 
 # Matrix products of few rows with weights of 8 or 4 bits, packed once (weight-only quantisation).

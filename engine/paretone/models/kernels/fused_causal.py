@@ -11,25 +11,14 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.files.layer_importance import require_layers
-from paretone.models.kernels.few_rows import Product, parts_of, product
-from paretone.models.kernels.scripted_causal import (
-    LEAST_SEEN,
-    MOST_GATHERED,
-    MOST_TOKENS,
-    Layers,
-    LayerTensors,
-    Place,
-    gathering_pays,
-    pass_of,
-    pass_together,
-)
+from paretone.models.kernels.few_rows import BlockProduct, Product, machine_code, product
 from paretone.models.networks.causal import (
     NOTHING,
     CausalConfig,
@@ -40,6 +29,9 @@ from paretone.models.networks.causal import (
     rotary_frequencies,
 )
 from paretone.sampling.cache import KeyValueCache
+
+if TYPE_CHECKING:
+    from paretone.models.kernels.one_call import Layers, Place
 
 
 class QuickNorm:
@@ -75,6 +67,8 @@ class QuickNorm:
             x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self.weight)
 
 
+MOST_TOKENS = 16
+"""Of more tokens, the time of the calls does not count."""
 POSITIONS = 4096
 """Initial number of positions with tabulated rotations."""
 
@@ -142,7 +136,7 @@ class FusedTransformer(nn.Module):
         self.final_norm = norm
         self._rotations = _rotations(config, POSITIONS, norm.weight.device)
         self._masks: dict[int, Tensor] = {}
-        self._scripted = _for_one_call(config, self.fused_layers, norm)
+        self._layers = _for_one_call(config, self.fused_layers, norm)
 
     @classmethod
     @torch.no_grad()
@@ -186,6 +180,8 @@ class FusedTransformer(nn.Module):
         if cache is not None and not (skip or filling):
             call = self.as_one_call(tokens, cache, positions)
             if call is not None:
+                from paretone.models.kernels.one_call import pass_of
+
                 outputs = pass_of(embedded, *call)
                 if probe is not None:
                     for index, output in enumerate(outputs):
@@ -233,8 +229,10 @@ class FusedTransformer(nn.Module):
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         calls = [self.as_one_call(*one) for one in zip(counts, caches, positions, strict=True)]
         places = [call[1] for call in calls if call is not None]
-        if self._scripted is not None and len(places) == len(calls):
-            outputs = pass_together(embedded, self._scripted, places, _alike(caches))
+        if self._layers is not None and len(places) == len(calls):
+            from paretone.models.kernels.one_call import pass_together
+
+            outputs = pass_together([one[0] for one in embedded], self._layers, places, _alike(caches))
             for index, output in enumerate(outputs):
                 probe(index, "output", output)
             for one, count in zip(caches, counts, strict=True):
@@ -263,20 +261,18 @@ class FusedTransformer(nn.Module):
         return hidden
 
     def as_one_call(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> tuple[Layers, Place] | None:
-        """For :mod:`paretone.models.kernels.scripted_causal`: a pass over ``tokens`` at ``positions`` after those of
+        """For :mod:`paretone.models.kernels.one_call`: a pass over ``tokens`` at ``positions`` after those of
         ``cache``; ``None`` if it does not take it. Raises :class:`ValueError` beyond the capacity."""
-        if self._scripted is None or tokens > MOST_TOKENS:
+        if self._layers is None or tokens > MOST_TOKENS:
             return None
-        start = cache.length
-        mask = None if tokens == 1 else self._mask(tokens, start + tokens, self.final_norm.weight)
-        memory = cache.memory_for(tokens)
-        gathers = tokens <= self._scripted.gathered and start + tokens > LEAST_SEEN and memory.shape[1] == 1
-        return self._scripted, Place(memory, start, self.rotation(positions), mask, gathers)
+        from paretone.models.kernels.one_call import Place
 
-    @property
-    def is_half(self) -> bool | None:
-        """Whether all products have packed weights; ``None`` if they are of different kinds."""
-        return None if self._scripted is None else self._scripted.half
+        return self._layers, Place(cache.memory_for(tokens), cache.length, tokens, self.rotation(positions))
+
+    def is_like(self, *products: Product) -> bool:
+        """Whether passes are one call, and ``products`` have weights as theirs, for calls that compute these too."""
+        layers, alike = self._layers, [isinstance(one, BlockProduct) and one.scale == 1 for one in products]
+        return layers is not None and all(alike) and {one.half for one in products} == {layers.half}
 
     @property
     def device(self) -> torch.device:
@@ -350,34 +346,20 @@ def _alike(caches: Sequence[KeyValueCache]) -> list[tuple[int, int]]:
 
 
 def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> Layers | None:
-    """``None`` unless the layers are of a kind that :mod:`paretone.models.kernels.scripted_causal` takes."""
+    """``None`` unless the layers are of a kind that :mod:`paretone.models.kernels.one_call` takes."""
+    products = [(one.queries_keys_values, one.output, one.gate_up, one.down) for one in layers]
     norms = [one for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)]
-    # The second test would wait for a graphics card, whose norms the first one refuses.
-    if not all(one.in_parts for one in norms) or len({float(one.floor) for one in norms}) != 1:
+    # The last test would wait for a graphics card, whose norms the one before refuses.
+    if machine_code() is None or not all(one.in_parts for one in norms) or len({float(one.floor) for one in norms}) > 1:
         return None
-    found: list[LayerTensors] = []
-    kinds = set()
-    for layer in layers:
-        weights = []
-        for one in (layer.queries_keys_values, layer.output, layer.gate_up, layer.down):
-            weight, bias, half = parts_of(one)
-            if weight is None:
-                return None
-            weights.append((weight, bias))
-            kinds.add(half)
-        inputs, output, gate_up, down = weights
-        attention, forward = layer.attention_norm.scaled, layer.feed_forward_norm.scaled
-        normed = None if layer.heads_norm is None else layer.heads_norm.scaled
-        found.append((attention, *inputs, normed, output[0], forward, gate_up[0], down[0]))
-    sizes = config.heads, config.key_value_heads, config.head_width
-    floor = norms[0].floor
-    of_heads = next((one.heads_norm.floor for one in layers if one.heads_norm is not None), floor)
-    if len(kinds) != 1:
+    from paretone.models.kernels import one_call
+
+    kinds = {one.half if isinstance(one, BlockProduct) else None for some in products for one in some}
+    # Heads are read in whole blocks.
+    if len(kinds) > 1 or kinds == {None} or config.head_width % one_call.BLOCK:
         return None
-    # Where heads share keys, keys and values are small.
-    own = config.heads == config.key_value_heads
-    pays = own and gathering_pays(config.heads, config.head_width, torch.get_num_threads())
-    return Layers(found, kinds.pop(), floor, of_heads, *sizes, MOST_GATHERED if pays else 0)
+    of_heads = [one.heads_norm for one in layers if one.heads_norm is not None]
+    return one_call.layers_of(config, products, norms, of_heads)
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:

@@ -12,22 +12,25 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
 from paretone.models.families.language_network import TokenModel
-from paretone.models.kernels.few_rows import Product, parts_of, product
+from paretone.models.kernels.few_rows import BlockProduct, Product, product
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.graphs import GraphCache, Replay
-from paretone.models.kernels.scripted_causal import Frames, frame_of
 from paretone.models.qwen3_tts.talker import CodePredictor, FramePrompt, Talker
 from paretone.sampling.autoregressive import Complete, Frame
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.plan import InnerDrafts
+
+if TYPE_CHECKING:
+    from paretone.models.kernels.one_call import Frames
 
 
 class FramePredictor:
@@ -121,18 +124,11 @@ class FramePredictor:
         if self._frames is not None and truncation is not None:
             self._cache.crop(0)
             call = self.transformer.as_one_call(2, self._cache, self._positions[:2])
-            if call is not None and call[1].mask is not None:
-                temperature, top_k, top_p = truncation
-                found = frame_of(
-                    rows,
-                    list(uniforms),
-                    self.transformer.rotations,
-                    (float(temperature), int(top_k), float(top_p)),
-                    self._frames,
-                    call[0],
-                    call[1].memory,
-                    call[1].mask,
-                )
+            if call is not None:
+                from paretone.models.kernels.one_call import frame_of
+
+                rotations = self.transformer.rotations
+                found = frame_of(rows, uniforms, rotations, truncation, self._frames, *call)
                 return torch.tensor(found), self.operations
         given = torch.tensor(uniforms, dtype=torch.float32, device=rows.device)
         if self._graphs is not None:
@@ -215,14 +211,21 @@ class FramePredictor:
         return 2.0 * self.tables.shape[1] * self.transformer.config.hidden
 
     def _for_one_call(self) -> Frames | None:
-        """Its tensors, if all products are of the transformer's kind."""
-        found = [parts_of(one) for one in (*self._heads, *([] if self._narrowing is None else [self._narrowing]))]
-        weights = [weight for weight, _, _ in found if weight is not None]
-        kinds = {half for *_, half in found}
-        if len(weights) < len(found) or self.transformer.is_half is None or kinds != {self.transformer.is_half}:
+        """Tables and products, if these are of the transformer's kind."""
+        products = [*self._heads, *([] if self._narrowing is None else [self._narrowing])]
+        if not self.transformer.is_like(*products):
             return None
-        narrow, bias = (None, None) if self._narrowing is None else (weights[-1], found[-1][1])
-        return Frames(self.tables, narrow, bias, self.transformer.final_norm.scaled, weights[: self.groups])
+        from paretone.models.kernels.one_call import Frames
+
+        addresses = [one.address for one in products if isinstance(one, BlockProduct)]
+        narrow, bias = 0, np.empty(0, np.float32)
+        if isinstance(self._narrowing, BlockProduct):
+            narrow = addresses.pop()
+            bias = np.zeros(self._narrowing.outputs, np.float32)
+            if self._narrowing.bias is not None:
+                bias = self._narrowing.bias.numpy()
+        norm = self.transformer.final_norm.scaled.numpy()
+        return Frames(self.tables.numpy(), narrow, bias, norm, np.array(addresses, np.int64))
 
 
 class _Recorded:

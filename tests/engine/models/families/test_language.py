@@ -11,7 +11,7 @@ from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
-from paretone.models.kernels.few_rows import available
+from paretone.models.kernels.few_rows import machine_code
 from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
 from paretone.setting.setting import Setting, UsedTechnique
@@ -156,7 +156,7 @@ def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
     """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
     script = script_of(model, setting(drafted()))
     networks = script.network.target, script.network.draft
-    assert {one.tokens.head_weight_bytes for one in networks} == {2 if available() else 4}
+    assert {one.tokens.head_weight_bytes for one in networks} == {2 if machine_code() else 4}
 
 
 @pytest.fixture

@@ -1,0 +1,238 @@
+"""Machine code for the two loops in which a pass of few rows spends its time, for the processor that runs it.
+
+Compiled loops in Python's syntax leave sums in memory; here they stay in vector registers, and float16 weights are
+widened in one, so that they are read as 16 bits. Every row is summed in the same order whichever rows are computed with
+it. Written for LLVM, through numba, which compiles each function once and keeps it on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+Array = np.ndarray[Any, Any]
+
+WIDE = bool(binding.get_host_cpu_features().get("avx512f", False))
+LANES = 16 if WIDE else 8
+"""Numbers of a vector register."""
+VECTORS = 4
+BLOCK = LANES * VECTORS
+"""Outputs of a product that are summed together, each in a place of a register."""
+ROWS = 4 if WIDE else 2
+"""Most rows that are multiplied with a block at once: their sums fit into the registers."""
+
+_ADDRESS, _FLOAT = ir.IntType(64), ir.FloatType()
+_VECTOR, _HALVES = ir.VectorType(_FLOAT, LANES), ir.VectorType(ir.HalfType(), LANES)
+_NOTHING = ir.Constant(_VECTOR, ir.Undefined)
+_KIND = types.void(*[types.int64] * 7)
+AHEAD = 4096
+"""Bytes between what is read and what is fetched for later."""
+
+
+class _Code:
+    """Instructions of a function that is being built."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def library(self, name: str, result: Any, *given: Any) -> Any:
+        """Call a function of LLVM's."""
+        kind = ir.FunctionType(result, [one.type for one in given])
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}"), given)
+
+    def at(self, address: Any, offset: int, kind: Any) -> Any:
+        """Pointer to the ``kind`` that is ``offset`` bytes after ``address``."""
+        return self.builder.inttoptr(self.builder.add(address, _ADDRESS(offset)), kind.as_pointer())
+
+    def read(self, address: Any, kind: Any = _VECTOR) -> list[Any]:
+        """The numbers of a block."""
+        size = 2 * LANES if kind is _HALVES else 4 * LANES
+        found = [self.builder.load(self.at(address, size * one, kind), align=2) for one in range(VECTORS)]
+        return [self.builder.fpext(one, _VECTOR) for one in found] if kind is _HALVES else found
+
+    def write(self, value: Any, address: Any, offset: int = 0) -> None:
+        self.builder.store(value, self.at(address, offset, value.type), align=4)
+
+    def rows(self, address: Any, step: Any, count: int) -> list[Any]:
+        """Addresses of ``count`` rows."""
+        return [self.builder.add(address, self.builder.mul(step, _ADDRESS(row))) for row in range(count)]
+
+    def fetch(self, address: Any, size: int) -> None:
+        """Ask for ``size`` bytes that will be read later."""
+        for line in range(0, size, 64):
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
+            fetching = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0")
+            place = self.at(address, AHEAD + line, ir.IntType(8))
+            self.builder.call(fetching, [place, *(ir.IntType(32)(one) for one in (0, 3, 1))])
+
+    def added(self, product: Any, factor: Any, total: Any) -> Any:
+        return self.library(f"fmuladd.v{LANES}f32", _VECTOR, product, factor, total)
+
+    def chosen(self, one: Any, other: Any, places: Iterable[int]) -> Any:
+        """Numbers of two vectors by their places in both together."""
+        places = list(places)
+        return self.builder.shuffle_vector(one, other, ir.VectorType(ir.IntType(32), len(places))(places))
+
+    def loop(self, count: Any, carried: Sequence[Any], turn: Callable[..., Sequence[Any]]) -> list[Any]:
+        """``turn`` for ``count`` ≥ 1 times: maps the number of turns before and what is carried to what is carried
+        on."""
+        builder, before = self.builder, self.builder.block
+        body, after = builder.append_basic_block(), builder.append_basic_block()
+        builder.branch(body)
+        builder.position_at_end(body)
+        carried = [_ADDRESS(0), *carried]
+        values = [builder.phi(one.type) for one in carried]
+        for value, first in zip(values, carried, strict=True):
+            value.add_incoming(first, before)
+        news = [builder.add(values[0], _ADDRESS(1)), *turn(*values)]
+        for value, new in zip(values, news, strict=True):
+            value.add_incoming(new, body)
+        builder.cbranch(builder.icmp_signed("<", news[0], count), body, after)
+        builder.position_at_end(after)
+        return news[1:]
+
+    def sums(self, vectors: Sequence[Any]) -> Any:
+        """The sum of each of LANES vectors, in one vector; all are summed in the same order."""
+        # Pairs of vectors become one, of sums of two places each: first within fours of places, then of whole fours.
+        low = [(first, first + LANES, first + 1, first + LANES + 1) for first in range(0, LANES, 4)]
+        found = self._halved(vectors, [place for some in low for place in some], 2)
+        low = [(first, first + 1, first + LANES, first + LANES + 1) for first in range(0, LANES, 4)]
+        found = self._halved(found, [place for some in low for place in some], 2)
+        reach = LANES // 2
+        while len(found) > 1:
+            starts = range(0, 2 * LANES, 2 * reach)
+            found = self._halved(found, [start + place for start in starts for place in range(reach)], reach)
+            reach //= 2
+        return found[0]
+
+    def _halved(self, vectors: Sequence[Any], places: Sequence[int], apart: int) -> list[Any]:
+        """Pairs of vectors, joined by what is at ``places`` and what is that far ``apart``."""
+        others = [place + apart for place in places]
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        return [self.builder.fadd(self.chosen(*pair, places), self.chosen(*pair, others)) for pair in pairs]
+
+
+def _machine_code(name: str, body: Callable[..., None]) -> Any:
+    """A function of C, compiled once and called by its address; ``body`` is given :class:`_Code` and the arguments."""
+
+    def call(
+        context: Any, matrix: Any, step: Any, count: Any, rows: Any, row_step: Any, out: Any, out_step: Any
+    ) -> Any:
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            body(_Code(builder), *values)
+            return context.get_dummy_value()
+
+        return _KIND, code
+
+    inner = intrinsic(call)
+
+    def kernel(matrix, step, count, rows, row_step, out, out_step):  # type: ignore[no-untyped-def]
+        inner(matrix, step, count, rows, row_step, out, out_step)
+
+    kernel.__qualname__ = kernel.__name__ = name
+    return cfunc(_KIND, cache=True)(kernel)
+
+
+def _multiplying(count: int, half: bool) -> Any:
+    """``out[r, :BLOCK] += rows[r] @ matrix`` for ``count`` rows and a matrix (inputs, BLOCK) of float16 or float32. All
+    are given by addresses and by steps in bytes from row to row."""
+
+    def body(
+        code: _Code, matrix: Any, step: Any, inputs: Any, rows: Any, row_step: Any, out: Any, out_step: Any
+    ) -> None:
+        builder, kind = code.builder, _HALVES if half else _VECTOR
+        outs, given = code.rows(out, out_step, count), code.rows(rows, row_step, count)
+
+        def turn(number: Any, at: Any, *sums: Any) -> list[Any]:
+            code.fetch(at, 2 * BLOCK if half else 4 * BLOCK)
+            read, news = code.read(at, kind), []
+            for row, address in enumerate(given):
+                place = builder.add(address, builder.shl(number, _ADDRESS(2)))
+                single = builder.insert_element(_NOTHING, builder.load(code.at(place, 0, _FLOAT)), ir.IntType(32)(0))
+                spread = code.chosen(single, _NOTHING, [0] * LANES)
+                before = sums[row * VECTORS : (row + 1) * VECTORS]
+                news += [code.added(spread, *pair) for pair in zip(read, before, strict=True)]
+            return [builder.add(at, step), *news]
+
+        found = code.loop(inputs, [matrix, *(one for address in outs for one in code.read(address))], turn)[1:]
+        for place, value in enumerate(found):
+            code.write(value, outs[place // VECTORS], 4 * LANES * (place % VECTORS))
+
+    return _machine_code(f"multiply_{count}_{'half' if half else 'float'}", body)
+
+
+def _scoring(count: int) -> Any:
+    """``out[r, t] += rows[r, :BLOCK] @ matrix[t, :BLOCK]`` for ``count`` rows and ``groups`` groups of LANES / count
+    keys t; given as for :func:`_multiplying`."""
+    together = LANES // count
+
+    def body(
+        code: _Code, matrix: Any, step: Any, groups: Any, rows: Any, row_step: Any, out: Any, out_step: Any
+    ) -> None:
+        builder, asked = code.builder, [code.read(one) for one in code.rows(rows, row_step, count)]
+        group = ir.VectorType(_FLOAT, together)
+
+        def turn(number: Any, at: Any, *outs: Any) -> list[Any]:
+            products: list[list[Any]] = [[] for _ in asked]
+            for key in code.rows(at, step, together):
+                code.fetch(key, 4 * BLOCK)
+                read = code.read(key)
+                for query, found in zip(asked, products, strict=True):
+                    total = builder.fmul(query[0], read[0])
+                    for pair in zip(query[1:], read[1:], strict=True):
+                        total = code.added(*pair, total)
+                    found.append(total)
+            sums = code.sums([one for found in products for one in found])
+            for row, address in enumerate(outs):
+                places = ir.Constant(
+                    ir.VectorType(ir.IntType(32), together), list(range(row * together, (row + 1) * together))
+                )
+                part = builder.shuffle_vector(sums, _NOTHING, places)
+                code.write(builder.fadd(builder.load(code.at(address, 0, group), align=4), part), address)
+            return [
+                builder.add(at, builder.mul(step, _ADDRESS(together))),
+                *(builder.add(one, _ADDRESS(4 * together)) for one in outs),
+            ]
+
+        code.loop(groups, [matrix, *code.rows(out, out_step, count)], turn)
+
+    return _machine_code(f"score_{count}", body)
+
+
+@functools.cache
+def kernels() -> Array:
+    """Addresses (kind, rows − 1) of the functions for 1 to 4 rows: of :func:`_multiplying` with float32 and with
+    float16, and of :func:`_scoring`."""
+    scoring = [_scoring(rows) for rows in (1, 2, 4)]
+    found = [[_multiplying(rows, half) for rows in (1, 2, 3, 4)] for half in (False, True)]
+    # Three rows are scored like four.
+    return np.array([[one.address for one in some] for some in (*found, [*scoring, scoring[-1]])], np.int64)
+
+
+@intrinsic
+def call(
+    context: Any, function: Any, matrix: Any, step: Any, count: Any, rows: Any, row_step: Any, out: Any, out_step: Any
+) -> Any:
+    """Call one of :func:`kernels`."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_ADDRESS] * 7)
+        builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 8), code
+
+
+@intrinsic
+def pointer(context: Any, address: Any) -> Any:
+    """The address as a pointer that ``carray`` takes."""
+    return types.voidptr(types.int64), lambda context, builder, signature, arguments: builder.inttoptr(
+        arguments[0], ir.IntType(8).as_pointer()
+    )

@@ -1,0 +1,604 @@
+"""Passes of few tokens through a causal transformer, drafts on its states, and codes of a frame, each as one call of
+machine code, which numba compiles for the processor that runs it.
+
+At one token per pass, some 260 operators took three times as long as reading the weights. Here a pass is one function
+that runs on one thread, without Python's lock. Results equal those of
+:class:`paretone.models.kernels.fused_causal.FusedTransformer` up to rounding, and a row's bits do not depend on the
+rows beside it: not on how many tokens a pass reads, nor on other sequences in it. For float32 on processors, with
+weights of float16 or float32.
+
+Code is compiled at the first call and kept on disk, where ``NUMBA_CACHE_DIR`` says or beside this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import carray, njit
+from torch import Tensor
+
+from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, call, kernels, pointer
+from paretone.models.networks.causal import CausalConfig
+from paretone.sampling.cache import Limits
+from paretone.sampling.tokens import Truncation
+
+Array = np.ndarray[Any, Any]
+
+# Sums may be regrouped, for vector registers, but a number that is none stays one.
+compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+ONE, LEAST = np.float32(1), np.float32(-87)
+TO_BINARY, HIGH, LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
+HALF, FOURTH, FIFTH, SIXTH, SEVENTH = map(np.float32, (0.5, 0.16666667, 0.041666667, 0.0083333333, 0.0013888889))
+
+
+class Layers(NamedTuple):
+    """A transformer's layers; weights are blocks of (inputs, BLOCK) given by their addresses."""
+
+    weights: Array
+    """(layers, 4): of queries, keys and values; of the output; of gate and up; of down."""
+    norms: Array
+    """(layers, 2, hidden): before attention and before the feed-forward."""
+    biases: Array
+    """(layers, outputs), or nothing: of queries, keys and values."""
+    norms_of_heads: Array
+    """(layers, heads + key_heads, width), or nothing."""
+    shrinking: Array
+    """(layers, 2): factors for what the output and down read, if their weights are stored larger than they are."""
+    kernels: Array
+    """See :func:`kernels`."""
+    half: bool
+    floor: float
+    """Square of what is added to the norms' lengths."""
+    floor_of_heads: float
+    heads: int
+    key_heads: int
+    width: int
+    feed_forward: int
+
+
+class Head(NamedTuple):
+    """Scores of tokens: the scaled weights of the norm before them, the address of their own, and the bias (rows,), or
+    nothing."""
+
+    norm: Array
+    weights: int
+    bias: Array
+    rows: int
+
+
+class Draft(NamedTuple):
+    """A draft's scaled weights of the norms of states and tokens, addresses of the weight that joins them and of the
+    head's first one, and the numbers between its two."""
+
+    of_state: Array
+    of_token: Array
+    join: int
+    narrow: int
+    rank: int
+    head: Head
+
+
+class Frames(NamedTuple):
+    """Of a predictor of the codes within a frame: tables (groups, codes, width) that embed them, the address of the
+    weight from that width to the transformer's and its bias, if they differ, and each group's of its scores."""
+
+    tables: Array
+    narrow: int
+    bias: Array
+    norm: Array
+    """Scaled weight of the norm before the scores."""
+    heads: Array
+
+
+@compiled
+def _padded(count):
+    """``count`` outputs in whole blocks."""
+    return -(-count // BLOCK) * BLOCK
+
+
+@compiled
+def _exponential(x):
+    """eˣ to two units in the last place; 0 below e⁻⁸⁷."""
+    whole = np.floor(x * TO_BINARY + HALF)
+    rest = x - whole * HIGH - whole * LOW
+    power = ONE + rest * (ONE + rest * (HALF + rest * (FOURTH + rest * (FIFTH + rest * (SIXTH + rest * SEVENTH)))))
+    scale = np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return np.float32(0) if x < LEAST else power * scale
+
+
+@compiled
+def add_product(out, x, weights, inputs, half, kernels):
+    """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with the weights."""
+    size = 2 * BLOCK if half else 4 * BLOCK
+    kind, x_step, step = kernels[1 if half else 0], x.strides[0], out.strides[0]
+    for block in range(out.shape[1] // BLOCK):
+        at, to = weights + block * inputs * size, out.ctypes.data + 4 * BLOCK * block
+        for row in range(0, len(x), ROWS):
+            rows = min(ROWS, len(x) - row)
+            call(kind[rows - 1], at, size, inputs, x.ctypes.data + row * x_step, x_step, to + row * step, step)
+
+
+@compiled
+def _norm(x, begin, scaled, floor, out):
+    """As :class:`paretone.models.kernels.fused_causal.QuickNorm`, of the numbers from ``begin`` on."""
+    total = np.float32(0)
+    for place in range(len(scaled)):
+        total += x[begin + place] * x[begin + place]
+    factor = ONE / np.sqrt(total + np.float32(floor))
+    for place in range(len(scaled)):
+        out[begin + place] = x[begin + place] * factor * scaled[place]
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _most(line, count):
+    most = np.float32(-np.inf)
+    for place in range(count):
+        most = max(most, line[place])
+    return most
+
+
+@compiled
+def _shares(line, seen, length):
+    """Scores to numbers in the ratio of their softmax, 0 after those ``seen``; returns the sum."""
+    most, total = _most(line, seen), np.float32(0)
+    for place in range(seen):
+        line[place] = _exponential(line[place] - most)
+        total += line[place]
+    for place in range(seen, length):
+        line[place] = 0
+    return total
+
+
+@compiled
+def _attend(projected, mixed, scores, sequences, layer, layers):
+    """Attention within each sequence, to keys and values of its cache, where those of its rows have been written."""
+    width, key_heads, fold = layers.width, layers.key_heads, layers.heads // layers.key_heads
+    factor, multiplying, scoring = layers.shrinking[layer, 0], layers.kernels[0], layers.kernels[2]
+    size, step, row_step, out_step = 4 * width, scores.strides[0], projected.strides[0], mixed.strides[0]
+    # What several sequences share is read head by head, so that it stays in the processor's cache.
+    for head in range(key_heads):
+        row = 0
+        for count, start, own, of_layer, of_head, first, of_first_layer, of_first_head, shared in sequences:
+            keys = own + layer * of_layer + head * of_head + size * shared
+            first_keys = first + layer * of_first_layer + head * of_first_head
+            values, first_values = keys + key_heads * of_head, first_keys + key_heads * of_first_head
+            # Heads that share keys are rows like tokens, of one token; of several, they come one after another.
+            alone = count == 1
+            items, turns = (fold, 1) if alone else (count, fold)
+            apart, out_apart = (size, size) if alone else (row_step, out_step)
+            for turn in range(turns):
+                for begin in range(0, items, ROWS):
+                    rows = min(ROWS, items - begin)
+                    number, place = (row, head * fold + begin) if alone else (row + begin, head * fold + turn)
+                    length = start + 1 if alone else start + begin + rows
+                    query = projected.ctypes.data + number * row_step + place * size
+                    out = mixed.ctypes.data + number * out_step + place * size
+                    # Addresses of keys and values, tokens before, and tokens.
+                    parts = (first_keys, first_values, 0, shared), (keys, values, shared, length - shared)
+                    group, score, multiply = 4 if rows == 3 else rows, scoring[rows - 1], multiplying[rows - 1]
+                    for part, _, before, tokens in parts:
+                        # Scores of a part may end in the next one's places.
+                        for one in range(rows):
+                            for at in range(before, length):
+                                scores[one, at] = 0
+                        to, groups = scores.ctypes.data + 4 * before, -(-tokens * group // LANES)
+                        for column in range(0, size if tokens else 0, 4 * BLOCK):
+                            call(score, part + column, size, groups, query + column, apart, to, step)
+                    for one in range(rows):
+                        # A token sees those before it.
+                        seen = length if alone else length - rows + one + 1
+                        share = factor / _shares(scores[one], seen, length)
+                        for at in range(length):
+                            scores[one, at] *= share
+                    for _, part, before, tokens in parts:
+                        at = scores.ctypes.data + 4 * before
+                        for column in range(0, size if tokens else 0, 4 * BLOCK):
+                            call(multiply, part + column, size, tokens, at, step, out + column, out_apart)
+            row += count
+
+
+@compiled
+def _remember(projected, sequences, layer, layers):
+    """Write the rows' keys and values into the caches."""
+    width, row, begin = layers.width, 0, layers.heads * layers.width
+    for count, start, own, of_layer, of_head, _, _, _, _ in sequences:
+        for token in range(count):
+            for head in range(2 * layers.key_heads):
+                at = own + layer * of_layer + head * of_head + 4 * width * (start + token)
+                kept = carray(pointer(at), width, np.float32)
+                for place in range(width):
+                    kept[place] = projected[row, begin + head * width + place]
+            row += 1
+
+
+@compiled
+def _run(hidden, sequences, rotations, layers, outputs):
+    """A pass over the rows of some sequences. ``hidden`` (rows, whole blocks) is what they embed, and becomes the last
+    layer's output; ``outputs`` (layers, rows, hidden) are those of all.
+
+    ``rotations`` (rows, width) are pairs of numbers; ``sequences`` have, each: rows; tokens before; address of the
+    first layer's keys; bytes from layer to layer, and from head to head; the same three of the cache with the first
+    tokens, and how many of these are read there."""
+    rows, width, turned = len(hidden), layers.width, layers.heads + layers.key_heads
+    size, inner, scale = layers.norms.shape[2], layers.feed_forward, np.float32(layers.width**-0.5)
+    normed, active = np.empty((rows, size), np.float32), np.empty((rows, inner), np.float32)
+    # One row more, since three are read like four.
+    projected = np.empty((rows + 1, _padded((turned + layers.key_heads) * width)), np.float32)
+    mixed, wide = np.empty((rows, layers.heads * width), np.float32), np.empty((rows, _padded(2 * inner)), np.float32)
+    longest = 0
+    for one in sequences:
+        longest = max(longest, one[0] + one[1])
+    scores = np.empty((4, longest + LANES), np.float32)
+    for layer in range(len(layers.weights)):
+        weights, shrinking = layers.weights[layer], layers.shrinking[layer, 1]
+        for row in range(rows):
+            _norm(hidden[row], 0, layers.norms[layer, 0], layers.floor, normed[row])
+            for place in range(projected.shape[1]):
+                projected[row, place] = layers.biases[layer, place] if place < layers.biases.shape[1] else 0
+            for place in range(mixed.shape[1]):
+                mixed[row, place] = 0
+            for place in range(wide.shape[1]):
+                wide[row, place] = 0
+        add_product(projected[:rows], normed, weights[0], size, layers.half, layers.kernels)
+        for row in range(rows):
+            line, rotation = projected[row], rotations[row]
+            for head in range(turned):
+                begin, factor = head * width, scale if head < layers.heads else ONE
+                if len(layers.norms_of_heads):
+                    _norm(line, begin, layers.norms_of_heads[layer, head], layers.floor_of_heads, line)
+                for place in range(0, width, 2):
+                    real, imaginary = line[begin + place] * factor, line[begin + place + 1] * factor
+                    line[begin + place] = real * rotation[place] - imaginary * rotation[place + 1]
+                    line[begin + place + 1] = real * rotation[place + 1] + imaginary * rotation[place]
+        _remember(projected, sequences, layer, layers)
+        _attend(projected, mixed, scores, sequences, layer, layers)
+        add_product(hidden, mixed, weights[1], mixed.shape[1], layers.half, layers.kernels)
+        for row in range(rows):
+            _norm(hidden[row], 0, layers.norms[layer, 1], layers.floor, normed[row])
+        add_product(wide, normed, weights[2], size, layers.half, layers.kernels)
+        for row in range(rows):
+            for place in range(inner):
+                gate, up = wide[row, place], wide[row, inner + place]
+                active[row, place] = gate / (ONE + _exponential(-gate)) * up * shrinking
+        add_product(hidden, active, weights[3], inner, layers.half, layers.kernels)
+        for row in range(rows):
+            for place in range(size):
+                outputs[layer, row, place] = hidden[row, place]
+
+
+@compiled
+def _scores(hidden, scored, sequences, rotations, head, layers, outputs, normed, scores):
+    """:func:`_run`, the norm of all rows, and the scores of the last ones."""
+    _run(hidden, sequences, rotations, layers, outputs)
+    for row in range(len(hidden)):
+        _norm(hidden[row], 0, head.norm, layers.floor, normed[row])
+    _add_scores(normed[len(hidden) - scored :], head, layers, scores)
+
+
+@compiled
+def _add_scores(x, head, layers, scores):
+    for row in range(len(x)):
+        for place in range(scores.shape[1]):
+            scores[row, place] = head.bias[place] if place < len(head.bias) else 0
+    add_product(scores, x, head.weights, x.shape[1], layers.half, layers.kernels)
+
+
+@compiled
+def _draft(states, embedded, sequences, rotations, draft, layers, hidden, outputs, scores):
+    """A draft's pass; ``hidden`` (rows, whole blocks) becomes its output."""
+    rows, size = embedded.shape
+    joined = np.empty((rows, 2 * size), np.float32)
+    for row in range(rows):
+        _norm(states[row], 0, draft.of_state, layers.floor, joined[row, :size])
+        _norm(embedded[row], 0, draft.of_token, layers.floor, joined[row, size:])
+        for place in range(hidden.shape[1]):
+            hidden[row, place] = 0
+    add_product(hidden, joined, draft.join, 2 * size, layers.half, layers.kernels)
+    _run(hidden, sequences, rotations, layers, outputs)
+    first, scored = rows - len(scores), len(scores)
+    normed, narrow = np.empty((scored, size), np.float32), np.zeros((scored, _padded(draft.rank)), np.float32)
+    for row in range(scored):
+        _norm(hidden[first + row], 0, draft.head.norm, layers.floor, normed[row])
+    add_product(narrow, normed, draft.narrow, size, layers.half, layers.kernels)
+    for row in range(scored):
+        for place in range(scores.shape[1]):
+            scores[row, place] = draft.head.bias[place] if place < len(draft.head.bias) else 0
+    add_product(scores, narrow, draft.head.weights, draft.rank, layers.half, layers.kernels)
+
+
+@compiled
+def _truncate(scores, temperature, top_k, top_p, shares):
+    """As :func:`paretone.sampling.tokens.truncated`, of one row."""
+    rows = len(shares)
+    kept = top_k if 0 < top_k < rows else rows
+    if kept == rows:
+        order = np.argsort(-scores[:rows], kind="mergesort")
+    else:
+        order = np.empty(kept, np.int64)
+        count = 0
+        for one in range(rows):
+            # A number that is none comes first, as in torch.
+            if count == kept and scores[one] <= scores[order[kept - 1]]:
+                continue
+            count = min(count + 1, kept)
+            place = count - 1
+            while place > 0 and not scores[one] <= scores[order[place - 1]]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = one
+    for one in range(rows):
+        shares[one] = 0
+    whole = np.float32(0)
+    for one in order:
+        shares[one] = _exponential((scores[one] - scores[order[0]]) / np.float32(temperature))
+        whole += shares[one]
+    if top_p < 1:
+        before, total = np.float32(0), np.float32(0)
+        for one in order:
+            share = shares[one] / whole
+            shares[one] = shares[one] if before < top_p else 0
+            before += share
+            total += shares[one]
+        whole = total
+    for one in order:
+        shares[one] /= whole
+
+
+@compiled
+def _draw(shares, uniform):
+    """As :func:`paretone.sampling.tokens.draw`."""
+    total = 0.0
+    for one in range(len(shares)):
+        total += shares[one]
+    wanted, before = np.float32(total) * np.float32(uniform), 0.0
+    for one in range(len(shares)):
+        before += shares[one]
+        if np.float32(before) > wanted:
+            return one
+    return len(shares) - 1
+
+
+@compiled
+def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draft, layers, sequences, drafted, shares):
+    """Draft tokens into ``drafted`` and their distributions into ``shares``; returns how many. ``rotations`` are those
+    of all positions."""
+    seen, minimum, length, codes, stops = limits
+    size = table.shape[1]
+    given, tokens, count = states, embedded, len(embedded)
+    for number in range(len(uniforms)):
+        start = sequences[0, 1]
+        hidden = np.empty((count, _padded(size)), np.float32)
+        outputs = np.empty((len(layers.weights), count, size), np.float32)
+        scores = np.empty((1, _padded(draft.head.rows)), np.float32)
+        _draft(given, tokens, sequences, rotations[start : start + count], draft, layers, hidden, outputs, scores)
+        # As within_length in paretone.sampling.autoregressive.
+        if seen < minimum:
+            scores[0, codes : codes + stops] = -np.inf
+        if 0 <= length <= seen:
+            scores[0, :codes] = -np.inf
+        _truncate(scores[0], sampling[0], sampling[1], sampling[2], shares[number])
+        token = _draw(shares[number], uniforms[number])
+        drafted[number] = token
+        if token >= codes:
+            return number + 1
+        seen += 1
+        sequences[0, 1] += count
+        sequences[0, 0] = 1
+        given, tokens = np.empty((1, size), np.float32), np.empty((1, size), np.float32)
+        for place in range(size):
+            given[0, place], tokens[0, place] = hidden[count - 1, place], table[token, place]
+        count = 1
+    return len(uniforms)
+
+
+@compiled
+def _frame(first, uniforms, rotations, sampling, frames, layers, sequences, codes):
+    """A code for each of ``uniforms``; reads the two rows ``first``, and then each code but the last."""
+    size, fed = len(frames.norm), first
+    for group in range(len(uniforms)):
+        count, start = len(fed), sequences[0, 1]
+        hidden = np.zeros((count, _padded(size)), np.float32)
+        if frames.narrow:
+            for row in range(count):
+                for place in range(size):
+                    hidden[row, place] = frames.bias[place]
+            add_product(hidden, fed, frames.narrow, fed.shape[1], layers.half, layers.kernels)
+        else:
+            for row in range(count):
+                for place in range(size):
+                    hidden[row, place] = fed[row, place]
+        outputs = np.empty((len(layers.weights), count, size), np.float32)
+        _run(hidden, sequences, rotations[start : start + count], layers, outputs)
+        normed = np.empty((1, size), np.float32)
+        _norm(hidden[count - 1], 0, frames.norm, layers.floor, normed[0])
+        scores = np.zeros((1, _padded(frames.tables.shape[1])), np.float32)
+        add_product(scores, normed, frames.heads[group], size, layers.half, layers.kernels)
+        shares = np.empty(frames.tables.shape[1], np.float32)
+        _truncate(scores[0], sampling[0], sampling[1], sampling[2], shares)
+        codes[group] = _draw(shares, uniforms[group])
+        sequences[0, 1] += count
+        sequences[0, 0] = 1
+        fed = np.empty((1, frames.tables.shape[2]), np.float32)
+        for place in range(fed.shape[1]):
+            fed[0, place] = frames.tables[group, codes[group], place]
+
+
+def multiply(out: Tensor, x: Tensor, address: int, half: bool) -> None:
+    """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with weights at ``address``."""
+    add_product(out.numpy(), _rows(x), address, x.shape[1], half, kernels())
+
+
+def layers_of(
+    config: CausalConfig, products: Sequence[Sequence[Any]], norms: Sequence[Any], norms_of_heads: Sequence[Any]
+) -> Layers:
+    """The layers of a :class:`paretone.models.kernels.fused_causal.FusedTransformer`, whose products they read and do
+    not keep: four a layer, two norms a layer, and one of heads or none."""
+    scales = np.array([[one.scale for one in some] for some in products], np.float32)
+    scaled = np.stack([one.scaled.numpy() for one in norms]).reshape(len(products), 2, -1)
+    biases = [some[0].bias for some in products if some[0].bias is not None]
+    of_heads = [one.scaled.numpy() for one in norms_of_heads]
+    return Layers(
+        weights=np.array([[one.address for one in some] for some in products], np.int64),
+        # Powers of two: what is read by weights that are stored larger is smaller, exactly.
+        norms=scaled / scales[:, ::2, None],
+        biases=torch.stack(biases).numpy() if biases else np.empty((0, 0), np.float32),
+        norms_of_heads=np.stack(of_heads) if of_heads else np.empty((0, 0, 0), np.float32),
+        shrinking=1 / scales[:, 1::2],
+        kernels=kernels(),
+        half=products[0][0].half,
+        floor=float(norms[0].floor) ** 2,
+        floor_of_heads=float(norms_of_heads[0].floor) ** 2 if of_heads else 0.0,
+        heads=config.heads,
+        key_heads=config.key_value_heads,
+        width=config.head_width,
+        feed_forward=config.feed_forward,
+    )
+
+
+def head_of(norm: Any, product: Any) -> Head:
+    """Scores by ``product`` after ``norm``."""
+    bias = np.empty(0, np.float32) if product.bias is None else product.bias.numpy()
+    return Head(norm.scaled.numpy(), product.address, bias, product.outputs)
+
+
+class Place(NamedTuple):
+    """Where a pass reads ``tokens``: after the first ``start`` of a cache."""
+
+    memory: Tensor
+    start: int
+    tokens: int
+    rotation: Tensor
+    """(tokens, 1, head_width / 2), complex."""
+
+    def sequence(self, batch: int = 0, leader: Place | None = None, shared: int = 0) -> list[int]:
+        """As in :func:`_run`; the first ``shared`` tokens are read in the cache of ``leader``."""
+        first = self if leader is None else leader
+        return [self.tokens, self.start, *self._addresses(batch), *first._addresses(batch), shared]
+
+    def _addresses(self, batch: int) -> list[int]:
+        of_layer, of_item, of_head, *_ = self.memory.stride()
+        return [self.memory.data_ptr() + 4 * batch * of_item, 4 * of_layer, 4 * of_head]
+
+
+def _pairs(rotation: Tensor) -> Array:
+    """Complex rotations (…, 1, width / 2) as rows of pairs."""
+    return torch.view_as_real(rotation).flatten(-3).numpy()
+
+
+def _rows(x: Tensor) -> Array:
+    return x.contiguous().numpy()
+
+
+def _in_blocks(x: Tensor) -> Array:
+    """Rows, copied, with room for whole blocks."""
+    found = np.zeros((len(x), _padded(x.shape[1])), np.float32)
+    found[:, : x.shape[1]] = x.numpy()
+    return found
+
+
+def _outputs(layers: Layers, rows: int) -> Tensor:
+    return torch.empty(len(layers.weights), rows, layers.norms.shape[2])
+
+
+def pass_together(
+    embedded: Sequence[Tensor], layers: Layers, places: Sequence[Place], groups: Sequence[tuple[int, int]]
+) -> list[Tensor]:
+    """A pass over several sequences, (tokens, hidden) each, at their places, which writes keys and values. ``groups``:
+    numbers of consecutive sequences, and of the first tokens that their caches have in common, which are read once for
+    all of them. Returns the layers' outputs, (all tokens, hidden) each."""
+    sequences, first = [], 0
+    for size, shared in groups:
+        sequences += [one.sequence(0, places[first], shared) for one in places[first : first + size]]
+        first += size
+    return _passed(torch.cat(list(embedded)), layers, sequences, torch.cat([one.rotation for one in places]))
+
+
+def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
+    """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
+    (batch · tokens, hidden) each."""
+    batch = len(embedded)
+    sequences = [place.sequence(item) for item in range(batch)]
+    return _passed(embedded.flatten(0, 1), layers, sequences, place.rotation.repeat(batch, 1, 1))
+
+
+def _passed(embedded: Tensor, layers: Layers, sequences: list[list[int]], rotations: Tensor) -> list[Tensor]:
+    outputs = _outputs(layers, len(embedded))
+    _run(_in_blocks(embedded), np.array(sequences, np.int64), _pairs(rotations), layers, outputs.numpy())
+    return list(outputs)
+
+
+def scores_of(
+    embedded: Tensor, scored: int, keeps: Sequence[int], head: Head, layers: Layers, place: Place
+) -> tuple[Tensor, Tensor]:
+    """:func:`pass_of` one sequence (tokens, hidden), with the scores (scored, ids) after its last tokens, and outputs
+    of the layers ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden)."""
+    outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
+    scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
+    hidden, given = _in_blocks(embedded), _pairs(place.rotation)
+    _scores(hidden, scored, sequences, given, head, layers, outputs.numpy(), normed.numpy(), scores.numpy())
+    features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed
+    return scores[:, : head.rows], features
+
+
+def draft_of(
+    states: Tensor, embedded: Tensor, scored: int, draft: Draft, layers: Layers, place: Place
+) -> tuple[Tensor, Tensor]:
+    """Outputs (tokens, hidden) of the last of :func:`pass_of`, and the scores (scored, ids) after the last ``scored``,
+    of a draft on its target's states; see :class:`paretone.models.networks.feature_draft.FeatureDraft`."""
+    rows, size = embedded.shape
+    hidden, scores = torch.empty(rows, _padded(size)), torch.empty(scored, _padded(draft.head.rows))
+    sequences, given = np.array([place.sequence()], np.int64), (_rows(states), _rows(embedded))
+    outputs = _outputs(layers, rows).numpy()
+    _draft(*given, sequences, _pairs(place.rotation), draft, layers, hidden.numpy(), outputs, scores.numpy())
+    return hidden[:, :size], scores[:, : draft.head.rows]
+
+
+def drafts_of(
+    states: Tensor,
+    embedded: Tensor,
+    uniforms: list[float],
+    tables: tuple[Tensor, Tensor],
+    limits: Limits,
+    sampling: Truncation,
+    draft: Draft,
+    layers: Layers,
+    place: Place,
+) -> tuple[list[int], list[Tensor]]:
+    """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
+    :func:`draft_of` reads the first tokens, and then each drafted one but the last, with the ``tables`` of embeddings
+    (ids, hidden) and of rotations (positions, 1, head_width / 2)."""
+    shares, drafted = torch.empty(len(uniforms), draft.head.rows), np.empty(len(uniforms), np.int64)
+    count = _drafts(
+        _rows(states),
+        _rows(embedded),
+        np.array(uniforms),
+        tables[0].numpy(),
+        _pairs(tables[1]),
+        limits,
+        sampling,
+        draft,
+        layers,
+        np.array([place.sequence()], np.int64),
+        drafted,
+        shares.numpy(),
+    )
+    return drafted[:count].tolist(), list(shares[:count])
+
+
+def frame_of(
+    first: Tensor,
+    uniforms: Sequence[float],
+    rotations: Tensor,
+    sampling: Truncation,
+    frames: Frames,
+    layers: Layers,
+    place: Place,
+) -> list[int]:
+    """A code for each of ``uniforms``, one per group: read the rows ``first`` (2, width) at ``place``, and then each
+    code but the last. ``rotations`` (positions, 1, head_width / 2) are those of all positions."""
+    codes, sequences = np.empty(len(uniforms), np.int64), np.array([place.sequence()], np.int64)
+    _frame(_rows(first), np.array(uniforms), _pairs(rotations), sampling, frames, layers, sequences, codes)
+    return codes.tolist()
