@@ -375,8 +375,7 @@ class FeatureDrafter(TokenModel):
         from paretone.models.kernels.one_call import drafts_of
 
         cache.memory_for(len(embedded) + len(uniforms) - 1)
-        tables = self.embedding, transformer.rotations
-        found = drafts_of(states, embedded, uniforms, tables, limits, sampling, self._one_call, *call)
+        found = drafts_of(states, embedded, uniforms, self.embedding, limits, sampling, self._one_call, *call)
         cache.advance(len(embedded) + len(found[0]) - 1)
         return found
 

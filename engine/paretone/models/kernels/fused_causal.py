@@ -67,8 +67,6 @@ class QuickNorm:
             x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self.weight)
 
 
-MOST_TOKENS = 16
-"""Of more tokens, the time of the calls does not count."""
 POSITIONS = 4096
 """Initial number of positions with tabulated rotations."""
 
@@ -177,17 +175,17 @@ class FusedTransformer(nn.Module):
         start = cache.length if cache is not None else 0
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
-        if cache is not None and not (skip or filling):
+        if cache is not None and not skip:
             call = self.as_one_call(tokens, cache, positions)
             if call is not None:
                 from paretone.models.kernels.one_call import pass_of
 
-                outputs = pass_of(embedded, *call)
+                outputs = pass_of(embedded, *call, filling=filling)
                 if probe is not None:
                     for index, output in enumerate(outputs):
                         probe(index, "output", output.view_as(embedded))
                 cache.advance(tokens)
-                return outputs[-1]
+                return embedded[0] if filling else outputs[-1]
         rotation = self.rotation(positions)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
@@ -263,11 +261,11 @@ class FusedTransformer(nn.Module):
     def as_one_call(self, tokens: int, cache: KeyValueCache, positions: Tensor) -> tuple[Layers, Place] | None:
         """For :mod:`paretone.models.kernels.one_call`: a pass over ``tokens`` at ``positions`` after those of
         ``cache``; ``None`` if it does not take it. Raises :class:`ValueError` beyond the capacity."""
-        if self._layers is None or tokens > MOST_TOKENS:
+        if self._layers is None:
             return None
         from paretone.models.kernels.one_call import Place
 
-        return self._layers, Place(cache.memory_for(tokens), cache.length, tokens, self.rotation(positions))
+        return self._layers, Place(cache.memory_for(tokens), cache.length, tokens, positions, self._rotations)
 
     def is_like(self, *products: Product) -> bool:
         """Whether passes are one call, and ``products`` have weights as theirs, for calls that compute these too."""

@@ -17,21 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import carray, njit
+from numba import carray
 from torch import Tensor
 
 from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, call, kernels, pointer
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.cache import Limits
+from paretone.sampling.compiled_tokens import compiled, draw_from, exponential, largest, truncate
 from paretone.sampling.tokens import Truncation
 
 Array = np.ndarray[Any, Any]
 
-# Sums may be regrouped, for vector registers, but a number that is none stays one.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-ONE, LEAST = np.float32(1), np.float32(-87)
-TO_BINARY, HIGH, LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
-HALF, FOURTH, FIFTH, SIXTH, SEVENTH = map(np.float32, (0.5, 0.16666667, 0.041666667, 0.0083333333, 0.0013888889))
+ONE = np.float32(1)
 
 
 class Layers(NamedTuple):
@@ -100,16 +97,6 @@ def _padded(count):
 
 
 @compiled
-def _exponential(x):
-    """eˣ to two units in the last place; 0 below e⁻⁸⁷."""
-    whole = np.floor(x * TO_BINARY + HALF)
-    rest = x - whole * HIGH - whole * LOW
-    power = ONE + rest * (ONE + rest * (HALF + rest * (FOURTH + rest * (FIFTH + rest * (SIXTH + rest * SEVENTH)))))
-    scale = np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return np.float32(0) if x < LEAST else power * scale
-
-
-@compiled
 def add_product(out, x, weights, inputs, half, kernels):
     """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with the weights."""
     size = 2 * BLOCK if half else 4 * BLOCK
@@ -132,20 +119,12 @@ def _norm(x, begin, scaled, floor, out):
         out[begin + place] = x[begin + place] * factor * scaled[place]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def _most(line, count):
-    most = np.float32(-np.inf)
-    for place in range(count):
-        most = max(most, line[place])
-    return most
-
-
 @compiled
 def _shares(line, seen, length):
     """Scores to numbers in the ratio of their softmax, 0 after those ``seen``; returns the sum."""
-    most, total = _most(line, seen), np.float32(0)
+    most, total = largest(line, seen), np.float32(0)
     for place in range(seen):
-        line[place] = _exponential(line[place] - most)
+        line[place] = exponential(line[place] - most)
         total += line[place]
     for place in range(seen, length):
         line[place] = 0
@@ -215,13 +194,13 @@ def _remember(projected, sequences, layer, layers):
 
 
 @compiled
-def _run(hidden, sequences, rotations, layers, outputs):
+def _run(hidden, sequences, positions, rotations, layers, outputs):
     """A pass over the rows of some sequences. ``hidden`` (rows, whole blocks) is what they embed, and becomes the last
-    layer's output; ``outputs`` (layers, rows, hidden) are those of all.
+    layer's output; ``outputs`` (layers, rows, hidden) are those of all. Without any, only keys and values are written.
 
-    ``rotations`` (rows, width) are pairs of numbers; ``sequences`` have, each: rows; tokens before; address of the
-    first layer's keys; bytes from layer to layer, and from head to head; the same three of the cache with the first
-    tokens, and how many of these are read there."""
+    ``positions`` (rows,) are those of ``rotations`` (all, width), pairs of numbers; ``sequences`` have, each: rows;
+    tokens before; address of the first layer's keys; bytes from layer to layer, and from head to head; the same three
+    of the cache with the first tokens, and how many of these are read there."""
     rows, width, turned = len(hidden), layers.width, layers.heads + layers.key_heads
     size, inner, scale = layers.norms.shape[2], layers.feed_forward, np.float32(layers.width**-0.5)
     normed, active = np.empty((rows, size), np.float32), np.empty((rows, inner), np.float32)
@@ -244,7 +223,7 @@ def _run(hidden, sequences, rotations, layers, outputs):
                 wide[row, place] = 0
         add_product(projected[:rows], normed, weights[0], size, layers.half, layers.kernels)
         for row in range(rows):
-            line, rotation = projected[row], rotations[row]
+            line, rotation = projected[row], rotations[positions[row]]
             for head in range(turned):
                 begin, factor = head * width, scale if head < layers.heads else ONE
                 if len(layers.norms_of_heads):
@@ -254,6 +233,8 @@ def _run(hidden, sequences, rotations, layers, outputs):
                     line[begin + place] = real * rotation[place] - imaginary * rotation[place + 1]
                     line[begin + place + 1] = real * rotation[place + 1] + imaginary * rotation[place]
         _remember(projected, sequences, layer, layers)
+        if not len(outputs) and layer == len(layers.weights) - 1:
+            break
         _attend(projected, mixed, scores, sequences, layer, layers)
         add_product(hidden, mixed, weights[1], mixed.shape[1], layers.half, layers.kernels)
         for row in range(rows):
@@ -262,17 +243,17 @@ def _run(hidden, sequences, rotations, layers, outputs):
         for row in range(rows):
             for place in range(inner):
                 gate, up = wide[row, place], wide[row, inner + place]
-                active[row, place] = gate / (ONE + _exponential(-gate)) * up * shrinking
+                active[row, place] = gate / (ONE + exponential(-gate)) * up * shrinking
         add_product(hidden, active, weights[3], inner, layers.half, layers.kernels)
-        for row in range(rows):
+        for row in range(rows if len(outputs) else 0):
             for place in range(size):
                 outputs[layer, row, place] = hidden[row, place]
 
 
 @compiled
-def _scores(hidden, scored, sequences, rotations, head, layers, outputs, normed, scores):
+def _scores(hidden, scored, sequences, positions, rotations, head, layers, outputs, normed, scores):
     """:func:`_run`, the norm of all rows, and the scores of the last ones."""
-    _run(hidden, sequences, rotations, layers, outputs)
+    _run(hidden, sequences, positions, rotations, layers, outputs)
     for row in range(len(hidden)):
         _norm(hidden[row], 0, head.norm, layers.floor, normed[row])
     _add_scores(normed[len(hidden) - scored :], head, layers, scores)
@@ -287,7 +268,7 @@ def _add_scores(x, head, layers, scores):
 
 
 @compiled
-def _draft(states, embedded, sequences, rotations, draft, layers, hidden, outputs, scores):
+def _draft(states, embedded, sequences, positions, rotations, draft, layers, hidden, outputs, scores):
     """A draft's pass; ``hidden`` (rows, whole blocks) becomes its output."""
     rows, size = embedded.shape
     joined = np.empty((rows, 2 * size), np.float32)
@@ -297,7 +278,7 @@ def _draft(states, embedded, sequences, rotations, draft, layers, hidden, output
         for place in range(hidden.shape[1]):
             hidden[row, place] = 0
     add_product(hidden, joined, draft.join, 2 * size, layers.half, layers.kernels)
-    _run(hidden, sequences, rotations, layers, outputs)
+    _run(hidden, sequences, positions, rotations, layers, outputs)
     first, scored = rows - len(scores), len(scores)
     normed, narrow = np.empty((scored, size), np.float32), np.zeros((scored, _padded(draft.rank)), np.float32)
     for row in range(scored):
@@ -310,61 +291,8 @@ def _draft(states, embedded, sequences, rotations, draft, layers, hidden, output
 
 
 @compiled
-def _truncate(scores, temperature, top_k, top_p, shares):
-    """As :func:`paretone.sampling.tokens.truncated`, of one row."""
-    rows = len(shares)
-    kept = top_k if 0 < top_k < rows else rows
-    if kept == rows:
-        order = np.argsort(-scores[:rows], kind="mergesort")
-    else:
-        order = np.empty(kept, np.int64)
-        count = 0
-        for one in range(rows):
-            # A number that is none comes first, as in torch.
-            if count == kept and scores[one] <= scores[order[kept - 1]]:
-                continue
-            count = min(count + 1, kept)
-            place = count - 1
-            while place > 0 and not scores[one] <= scores[order[place - 1]]:
-                order[place] = order[place - 1]
-                place -= 1
-            order[place] = one
-    for one in range(rows):
-        shares[one] = 0
-    whole = np.float32(0)
-    for one in order:
-        shares[one] = _exponential((scores[one] - scores[order[0]]) / np.float32(temperature))
-        whole += shares[one]
-    if top_p < 1:
-        before, total = np.float32(0), np.float32(0)
-        for one in order:
-            share = shares[one] / whole
-            shares[one] = shares[one] if before < top_p else 0
-            before += share
-            total += shares[one]
-        whole = total
-    for one in order:
-        shares[one] /= whole
-
-
-@compiled
-def _draw(shares, uniform):
-    """As :func:`paretone.sampling.tokens.draw`."""
-    total = 0.0
-    for one in range(len(shares)):
-        total += shares[one]
-    wanted, before = np.float32(total) * np.float32(uniform), 0.0
-    for one in range(len(shares)):
-        before += shares[one]
-        if np.float32(before) > wanted:
-            return one
-    return len(shares) - 1
-
-
-@compiled
 def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draft, layers, sequences, drafted, shares):
-    """Draft tokens into ``drafted`` and their distributions into ``shares``; returns how many. ``rotations`` are those
-    of all positions."""
+    """Draft tokens into ``drafted`` and their distributions into ``shares``; returns how many."""
     seen, minimum, length, codes, stops = limits
     size = table.shape[1]
     given, tokens, count = states, embedded, len(embedded)
@@ -373,14 +301,15 @@ def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draf
         hidden = np.empty((count, _padded(size)), np.float32)
         outputs = np.empty((len(layers.weights), count, size), np.float32)
         scores = np.empty((1, _padded(draft.head.rows)), np.float32)
-        _draft(given, tokens, sequences, rotations[start : start + count], draft, layers, hidden, outputs, scores)
+        positions = np.arange(start, start + count)
+        _draft(given, tokens, sequences, positions, rotations, draft, layers, hidden, outputs, scores)
         # As within_length in paretone.sampling.autoregressive.
         if seen < minimum:
             scores[0, codes : codes + stops] = -np.inf
         if 0 <= length <= seen:
             scores[0, :codes] = -np.inf
-        _truncate(scores[0], sampling[0], sampling[1], sampling[2], shares[number])
-        token = _draw(shares[number], uniforms[number])
+        truncate(scores[0], sampling[0], sampling[1], sampling[2], shares[number])
+        token = draw_from(shares[number], uniforms[number])
         drafted[number] = token
         if token >= codes:
             return number + 1
@@ -411,14 +340,14 @@ def _frame(first, uniforms, rotations, sampling, frames, layers, sequences, code
                 for place in range(size):
                     hidden[row, place] = fed[row, place]
         outputs = np.empty((len(layers.weights), count, size), np.float32)
-        _run(hidden, sequences, rotations[start : start + count], layers, outputs)
+        _run(hidden, sequences, np.arange(start, start + count), rotations, layers, outputs)
         normed = np.empty((1, size), np.float32)
         _norm(hidden[count - 1], 0, frames.norm, layers.floor, normed[0])
         scores = np.zeros((1, _padded(frames.tables.shape[1])), np.float32)
         add_product(scores, normed, frames.heads[group], size, layers.half, layers.kernels)
         shares = np.empty(frames.tables.shape[1], np.float32)
-        _truncate(scores[0], sampling[0], sampling[1], sampling[2], shares)
-        codes[group] = _draw(shares, uniforms[group])
+        truncate(scores[0], sampling[0], sampling[1], sampling[2], shares)
+        codes[group] = draw_from(shares, uniforms[group])
         sequences[0, 1] += count
         sequences[0, 0] = 1
         fed = np.empty((1, frames.tables.shape[2]), np.float32)
@@ -470,8 +399,10 @@ class Place(NamedTuple):
     memory: Tensor
     start: int
     tokens: int
-    rotation: Tensor
-    """(tokens, 1, head_width / 2), complex."""
+    positions: Tensor
+    """(tokens,)."""
+    rotations: Tensor
+    """(all positions, head_width / 2), complex."""
 
     def sequence(self, batch: int = 0, leader: Place | None = None, shared: int = 0) -> list[int]:
         """As in :func:`_run`; the first ``shared`` tokens are read in the cache of ``leader``."""
@@ -482,10 +413,14 @@ class Place(NamedTuple):
         of_layer, of_item, of_head, *_ = self.memory.stride()
         return [self.memory.data_ptr() + 4 * batch * of_item, 4 * of_layer, 4 * of_head]
 
+    @property
+    def turns(self) -> tuple[Array, Array]:
+        return self.positions.numpy(), self.table
 
-def _pairs(rotation: Tensor) -> Array:
-    """Complex rotations (…, 1, width / 2) as rows of pairs."""
-    return torch.view_as_real(rotation).flatten(-3).numpy()
+    @property
+    def table(self) -> Array:
+        """Rotations as pairs of numbers, (all positions, head_width)."""
+        return torch.view_as_real(self.rotations).flatten(-2).numpy()
 
 
 def _rows(x: Tensor) -> Array:
@@ -513,20 +448,28 @@ def pass_together(
     for size, shared in groups:
         sequences += [one.sequence(0, places[first], shared) for one in places[first : first + size]]
         first += size
-    return _passed(torch.cat(list(embedded)), layers, sequences, torch.cat([one.rotation for one in places]))
+    positions = torch.cat([one.positions for one in places])
+    return _passed(torch.cat(list(embedded)), layers, sequences, positions.numpy(), places[0].table)
 
 
-def pass_of(embedded: Tensor, layers: Layers, place: Place) -> list[Tensor]:
-    """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and returns the layers' outputs,
-    (batch · tokens, hidden) each."""
+def pass_of(embedded: Tensor, layers: Layers, place: Place, *, filling: bool = False) -> list[Tensor]:
+    """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and, unless only ``filling`` the cache,
+    returns the layers' outputs, (batch · tokens, hidden) each."""
     batch = len(embedded)
-    sequences = [place.sequence(item) for item in range(batch)]
-    return _passed(embedded.flatten(0, 1), layers, sequences, place.rotation.repeat(batch, 1, 1))
+    sequences, positions = [place.sequence(item) for item in range(batch)], place.positions.repeat(batch)
+    return _passed(embedded.flatten(0, 1), layers, sequences, positions.numpy(), place.table, filling)
 
 
-def _passed(embedded: Tensor, layers: Layers, sequences: list[list[int]], rotations: Tensor) -> list[Tensor]:
-    outputs = _outputs(layers, len(embedded))
-    _run(_in_blocks(embedded), np.array(sequences, np.int64), _pairs(rotations), layers, outputs.numpy())
+def _passed(
+    embedded: Tensor,
+    layers: Layers,
+    sequences: list[list[int]],
+    positions: Array,
+    rotations: Array,
+    filling: bool = False,
+) -> list[Tensor]:
+    outputs = _outputs(layers, len(embedded))[: 0 if filling else None]
+    _run(_in_blocks(embedded), np.array(sequences, np.int64), positions, rotations, layers, outputs.numpy())
     return list(outputs)
 
 
@@ -537,8 +480,8 @@ def scores_of(
     of the layers ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden)."""
     outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
     scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
-    hidden, given = _in_blocks(embedded), _pairs(place.rotation)
-    _scores(hidden, scored, sequences, given, head, layers, outputs.numpy(), normed.numpy(), scores.numpy())
+    found = outputs.numpy(), normed.numpy(), scores.numpy()
+    _scores(_in_blocks(embedded), scored, sequences, *place.turns, head, layers, *found)
     features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed
     return scores[:, : head.rows], features
 
@@ -552,7 +495,7 @@ def draft_of(
     hidden, scores = torch.empty(rows, _padded(size)), torch.empty(scored, _padded(draft.head.rows))
     sequences, given = np.array([place.sequence()], np.int64), (_rows(states), _rows(embedded))
     outputs = _outputs(layers, rows).numpy()
-    _draft(*given, sequences, _pairs(place.rotation), draft, layers, hidden.numpy(), outputs, scores.numpy())
+    _draft(*given, sequences, *place.turns, draft, layers, hidden.numpy(), outputs, scores.numpy())
     return hidden[:, :size], scores[:, : draft.head.rows]
 
 
@@ -560,7 +503,7 @@ def drafts_of(
     states: Tensor,
     embedded: Tensor,
     uniforms: list[float],
-    tables: tuple[Tensor, Tensor],
+    table: Tensor,
     limits: Limits,
     sampling: Truncation,
     draft: Draft,
@@ -568,15 +511,15 @@ def drafts_of(
     place: Place,
 ) -> tuple[list[int], list[Tensor]]:
     """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
-    :func:`draft_of` reads the first tokens, and then each drafted one but the last, with the ``tables`` of embeddings
-    (ids, hidden) and of rotations (positions, 1, head_width / 2)."""
+    :func:`draft_of` reads the first tokens, and then each drafted one but the last, embedded by ``table`` (ids,
+    hidden)."""
     shares, drafted = torch.empty(len(uniforms), draft.head.rows), np.empty(len(uniforms), np.int64)
     count = _drafts(
         _rows(states),
         _rows(embedded),
         np.array(uniforms),
-        tables[0].numpy(),
-        _pairs(tables[1]),
+        table.numpy(),
+        place.table,
         limits,
         sampling,
         draft,
@@ -591,14 +534,13 @@ def drafts_of(
 def frame_of(
     first: Tensor,
     uniforms: Sequence[float],
-    rotations: Tensor,
     sampling: Truncation,
     frames: Frames,
     layers: Layers,
     place: Place,
 ) -> list[int]:
     """A code for each of ``uniforms``, one per group: read the rows ``first`` (2, width) at ``place``, and then each
-    code but the last. ``rotations`` (positions, 1, head_width / 2) are those of all positions."""
+    code but the last."""
     codes, sequences = np.empty(len(uniforms), np.int64), np.array([place.sequence()], np.int64)
-    _frame(_rows(first), np.array(uniforms), _pairs(rotations), sampling, frames, layers, sequences, codes)
+    _frame(_rows(first), np.array(uniforms), place.table, sampling, frames, layers, sequences, codes)
     return codes.tolist()

@@ -127,8 +127,7 @@ class FramePredictor:
             if call is not None:
                 from paretone.models.kernels.one_call import frame_of
 
-                rotations = self.transformer.rotations
-                found = frame_of(rows, uniforms, rotations, truncation, self._frames, *call)
+                found = frame_of(rows, uniforms, truncation, self._frames, *call)
                 return torch.tensor(found), self.operations
         given = torch.tensor(uniforms, dtype=torch.float32, device=rows.device)
         if self._graphs is not None:

@@ -1,0 +1,105 @@
+"""Sampling of single tokens on a processor as machine code, compiled by numba: a torch operator takes as long as this.
+
+Also what other compiled functions share: an exponential that fits vector registers, and the largest of some numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Sums may be regrouped, for vector registers, but a number that is none stays one.
+compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+LEAST = np.float32(-87)
+TOGETHER = 64
+"""Scores that are looked at together."""
+TO_BINARY, HIGH, LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
+ONE, HALF, FOURTH, FIFTH, SIXTH, SEVENTH = map(
+    np.float32, (1, 0.5, 0.16666667, 0.041666667, 0.0083333333, 0.0013888889)
+)
+
+
+@compiled
+def exponential(x):
+    """eˣ to some units in the last place; 0 below e⁻⁸⁷."""
+    whole = np.floor(x * TO_BINARY + HALF)
+    rest = x - whole * HIGH - whole * LOW
+    power = ONE + rest * (ONE + rest * (HALF + rest * (FOURTH + rest * (FIFTH + rest * (SIXTH + rest * SEVENTH)))))
+    scale = np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return np.float32(0) if x < LEAST else power * scale
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def largest(line, count):
+    """The largest of the first ``count`` numbers."""
+    most = np.float32(-np.inf)
+    for place in range(count):
+        most = max(most, line[place])
+    return most
+
+
+@compiled
+def truncate(scores, temperature, top_k, top_p, shares):
+    """As :func:`paretone.sampling.tokens.truncated`, of one row, into ``shares``."""
+    rows = len(shares)
+    kept = top_k if 0 < top_k < rows else rows
+    if kept == rows:
+        order = np.argsort(-scores[:rows], kind="mergesort")
+    else:
+        order, count, least = np.empty(kept, np.int64), 0, np.float32(-np.inf)
+        for begin in range(0, rows, TOGETHER):
+            end = min(begin + TOGETHER, rows)
+            # Of most, none is among the likeliest. A number that is none comes first, as in torch.
+            some = 0
+            for one in range(begin, end):
+                some += 0 if scores[one] <= least else 1
+            if not some and count == kept:
+                continue
+            for one in range(begin, end):
+                if count == kept and scores[one] <= least:
+                    continue
+                count = min(count + 1, kept)
+                place = count - 1
+                while place > 0 and not scores[one] <= scores[order[place - 1]]:
+                    order[place] = order[place - 1]
+                    place -= 1
+                order[place] = one
+                least = scores[order[kept - 1]] if count == kept else least
+    for one in range(rows):
+        shares[one] = 0
+    whole = np.float32(0)
+    for one in order:
+        shares[one] = exponential((scores[one] - scores[order[0]]) / np.float32(temperature))
+        whole += shares[one]
+    if top_p < 1:
+        before, total = np.float32(0), np.float32(0)
+        for one in order:
+            share = shares[one] / whole
+            shares[one] = share if before < top_p else 0
+            before += share
+            total += shares[one]
+        whole = total
+    for one in order:
+        shares[one] /= whole
+
+
+@compiled
+def truncate_rows(scores, temperature, top_k, top_p, shares):
+    for row in range(len(scores)):
+        truncate(scores[row], temperature, top_k, top_p, shares[row])
+
+
+@compiled
+def draw_from(shares, uniform):
+    """As :func:`paretone.sampling.tokens.draw`."""
+    total = 0.0
+    for one in range(len(shares)):
+        if shares[one] != 0:
+            total += shares[one]
+    wanted, before = np.float32(total) * np.float32(uniform), 0.0
+    for one in range(len(shares)):
+        if shares[one] != 0:
+            before += shares[one]
+            if np.float32(before) > wanted:
+                return one
+    return len(shares) - 1
