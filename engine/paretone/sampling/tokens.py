@@ -152,11 +152,13 @@ def _machine_code_for(numbers: Tensor) -> ModuleType | None:
 
 @functools.cache
 def machine_code() -> ModuleType | None:
-    """:mod:`paretone.sampling.compiled_tokens`, if numba is here."""
+    """:mod:`paretone.sampling.compiled_tokens`, if numba compiles here."""
     try:
         from paretone.sampling import compiled_tokens
-    except ImportError as error:
-        _log.warning("Tokens are drawn by torch, slower: numba is missing (%s).", first_line(error))
+
+        compiled_tokens.draw_from(torch.ones(1).numpy(), 0.0)
+    except Exception as error:  # Numba and LLVM raise errors of many kinds.
+        _log.warning("Tokens are drawn by torch, slower: numba failed (%s).", first_line(error))
         return None
     return compiled_tokens
 

@@ -269,8 +269,9 @@ class FusedTransformer(nn.Module):
 
     def is_like(self, *products: Product) -> bool:
         """Whether passes are one call, and ``products`` have weights as theirs, for calls that compute these too."""
-        layers, alike = self._layers, [isinstance(one, BlockProduct) and one.scale == 1 for one in products]
-        return layers is not None and all(alike) and {one.half for one in products} == {layers.half}
+        layers = self._layers
+        halves = [one.half for one in products if isinstance(one, BlockProduct) and one.scale == 1]
+        return layers is not None and halves == [layers.half] * len(products)
 
     @property
     def device(self) -> torch.device:
@@ -350,14 +351,15 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
     # The last test would wait for a graphics card, whose norms the one before refuses.
     if machine_code() is None or not all(one.in_parts for one in norms) or len({float(one.floor) for one in norms}) > 1:
         return None
-    from paretone.models.kernels import one_call
+    from paretone.models.kernels.machine_code import BLOCK
+    from paretone.models.kernels.one_call import layers_of
 
     kinds = {one.half if isinstance(one, BlockProduct) else None for some in products for one in some}
     # Heads are read in whole blocks.
-    if len(kinds) > 1 or kinds == {None} or config.head_width % one_call.BLOCK:
+    if len(kinds) > 1 or kinds == {None} or config.head_width % BLOCK:
         return None
     of_heads = [one.heads_norm for one in layers if one.heads_norm is not None]
-    return one_call.layers_of(config, products, norms, of_heads)
+    return layers_of(config, products, norms, of_heads)
 
 
 def turn(x: Tensor, rotation: Tensor) -> None:
