@@ -15,10 +15,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paretone.models.families.language_network import TokenModel
+from paretone.sampling import tokens as tokens_module
 from paretone.sampling.autoregressive import Cycle, Request, decode, within_length
 from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 from paretone.sampling.speculative import speculation
-from paretone.sampling import tokens as tokens_module
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model

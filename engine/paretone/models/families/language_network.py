@@ -345,13 +345,6 @@ class FeatureDrafter(TokenModel):
         """States of the tokens before, and tokens (n, hidden), to outputs (n, hidden), before the norm, and the scores
         (scored, rows) after the last ``scored`` tokens."""
         transformer = self.fused_transformer
-        call = transformer.as_one_call(len(embedded), cache, positions) if self._one_call is not None else None
-        if self._one_call is not None and call is not None:
-            from paretone.models.kernels.one_call import draft_of
-
-            found = draft_of(states, embedded, scored, self._one_call, *call)
-            cache.advance(len(embedded))
-            return found
         joined = self._join(torch.cat([self._of_state(states), self._of_token(embedded)], dim=-1))
         outputs = transformer.unnormed(joined[None], cache, positions)
         return outputs, self.logits(outputs[-scored:])
@@ -391,7 +384,7 @@ class FeatureDrafter(TokenModel):
 
         assert isinstance(narrow, BlockProduct)
         head, norms = head_of(transformer.final_norm, self._widen), (self._of_state, self._of_token)
-        of_state, of_token = (one.scaled.numpy() for one in norms)
+        of_state, of_token = (one.weight.numpy() for one in norms)
         return Draft(of_state, of_token, self._join.address, narrow.address, self._rank, head)
 
 

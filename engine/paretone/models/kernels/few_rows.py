@@ -77,6 +77,7 @@ def machine_code() -> ModuleType | None:
         rows = torch.randn(7, 48, generator=generator)
         tried = [BlockProduct(weight, bias, half=half) for half in (False, True)]
         right = all(torch.allclose(one(rows), F.linear(rows, weight, bias), atol=1e-4) for one in tried)
+        one_call.prepare()
     except Exception as error:  # Numba and LLVM raise errors of many kinds.
         _log.warning("Passes run in torch, slower: numba failed (%s).", first_line(error))
         return None

@@ -35,36 +35,22 @@ if TYPE_CHECKING:
 
 
 class QuickNorm:
-    """RMS norm of few rows in four operators, (…, width) to (…, width), equal to
-    :class:`torch.nn.RMSNorm` up to rounding. On CPUs PyTorch runs ``rms_norm`` as
-    seven operators of 2 µs each; at one token per pass and two norms per layer that is an eighth of the time. Here x /
-    √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the length and for the second root."""
+    """RMS norm of rows (…, width), equal to :class:`torch.nn.RMSNorm`."""
 
     def __init__(self, weight: Tensor, epsilon: float) -> None:
         """``weight`` is (…, width)."""
-        width = weight.shape[-1]
-        self.weight, self._epsilon = weight, epsilon
-        self.scaled = weight * width**0.5
-        self.floor = weight.new_tensor((width * epsilon) ** 0.5)
-        """√(d·ε)."""
-        # Elsewhere PyTorch has one kernel for it, and half precision must be summed in float32.
-        self.in_parts = weight.device.type == "cpu" and weight.dtype == torch.float32
+        self.weight, self.epsilon = weight, epsilon
 
     @classmethod
     def of(cls, norm: nn.RMSNorm) -> QuickNorm:
         return cls(norm.weight.detach().clone(), norm.eps or 0.0)
 
     def __call__(self, x: Tensor) -> Tensor:
-        if not self.in_parts:
-            return F.rms_norm(x, self.weight.shape, self.weight, self._epsilon)
-        return x.div(torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self.floor)).mul_(self.scaled)
+        return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
 
     def of_heads(self, x: Tensor) -> None:
         """Normalise each head's queries and keys in place, (…, heads, head_width), by a weight of that shape."""
-        if self.in_parts:
-            x.div_(torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self.floor)).mul_(self.scaled)
-        else:
-            x.copy_(F.rms_norm(x, x.shape[-1:], None, self._epsilon) * self.weight)
+        x.copy_(F.rms_norm(x, x.shape[-1:], None, self.epsilon) * self.weight)
 
 
 POSITIONS = 4096
@@ -348,8 +334,7 @@ def _for_one_call(config: CausalConfig, layers: Sequence[FusedLayer], norm: Quic
     """``None`` unless the layers are of a kind that :mod:`paretone.models.kernels.one_call` takes."""
     products = [(one.queries_keys_values, one.output, one.gate_up, one.down) for one in layers]
     norms = [one for layer in layers for one in (layer.attention_norm, layer.feed_forward_norm)]
-    # The last test would wait for a graphics card, whose norms the one before refuses.
-    if machine_code() is None or not all(one.in_parts for one in norms) or len({float(one.floor) for one in norms}) > 1:
+    if machine_code() is None or len({one.epsilon for one in norms}) > 1:
         return None
     from paretone.models.kernels.machine_code import BLOCK
     from paretone.models.kernels.one_call import layers_of

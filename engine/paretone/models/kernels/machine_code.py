@@ -133,7 +133,7 @@ def _machine_code(name: str, body: Callable[..., None]) -> Any:
 
     inner = intrinsic(call)
 
-    def kernel(matrix, step, count, rows, row_step, out, out_step):  # type: ignore[no-untyped-def]
+    def kernel(matrix, step, count, rows, row_step, out, out_step):
         inner(matrix, step, count, rows, row_step, out, out_step)
 
     kernel.__qualname__ = kernel.__name__ = name

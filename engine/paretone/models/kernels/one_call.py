@@ -47,9 +47,8 @@ class Layers(NamedTuple):
     kernels: Array
     """See :func:`kernels`."""
     half: bool
-    floor: float
-    """Square of what is added to the norms' lengths."""
-    floor_of_heads: float
+    epsilon: float
+    epsilon_of_heads: float
     heads: int
     key_heads: int
     width: int
@@ -57,7 +56,7 @@ class Layers(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Scores of tokens: the scaled weights of the norm before them, the address of their own, and the bias (rows,), or
+    """Scores of tokens: the weights of the norm before them, the address of their own, and the bias (rows,), or
     nothing."""
 
     norm: Array
@@ -67,7 +66,7 @@ class Head(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A draft's scaled weights of the norms of states and tokens, addresses of the weight that joins them and of the
+    """A draft's weights of the norms of states and tokens, addresses of the weight that joins them and of the
     head's first one, and the numbers between its two."""
 
     of_state: Array
@@ -86,7 +85,7 @@ class Frames(NamedTuple):
     narrow: int
     bias: Array
     norm: Array
-    """Scaled weight of the norm before the scores."""
+    """Weight of the norm before the scores."""
     heads: Array
 
 
@@ -109,14 +108,14 @@ def add_product(out, x, weights, inputs, half, kernels):
 
 
 @compiled
-def _norm(x, begin, scaled, floor, out):
-    """As :class:`paretone.models.kernels.fused_causal.QuickNorm`, of the numbers from ``begin`` on."""
+def _norm(x, begin, weight, epsilon, out):
+    """Root mean square norm of the numbers from ``begin`` on."""
     total = np.float32(0)
-    for place in range(len(scaled)):
+    for place in range(len(weight)):
         total += x[begin + place] * x[begin + place]
-    factor = ONE / np.sqrt(total + np.float32(floor))
-    for place in range(len(scaled)):
-        out[begin + place] = x[begin + place] * factor * scaled[place]
+    factor = ONE / np.sqrt(total / np.float32(len(weight)) + np.float32(epsilon))
+    for place in range(len(weight)):
+        out[begin + place] = x[begin + place] * factor * weight[place]
 
 
 @compiled
@@ -214,7 +213,7 @@ def _run(hidden, sequences, positions, rotations, layers, outputs):
     for layer in range(len(layers.weights)):
         weights, shrinking = layers.weights[layer], layers.shrinking[layer, 1]
         for row in range(rows):
-            _norm(hidden[row], 0, layers.norms[layer, 0], layers.floor, normed[row])
+            _norm(hidden[row], 0, layers.norms[layer, 0], layers.epsilon, normed[row])
             for place in range(projected.shape[1]):
                 projected[row, place] = layers.biases[layer, place] if place < layers.biases.shape[1] else 0
             for place in range(mixed.shape[1]):
@@ -227,7 +226,7 @@ def _run(hidden, sequences, positions, rotations, layers, outputs):
             for head in range(turned):
                 begin, factor = head * width, scale if head < layers.heads else ONE
                 if len(layers.norms_of_heads):
-                    _norm(line, begin, layers.norms_of_heads[layer, head], layers.floor_of_heads, line)
+                    _norm(line, begin, layers.norms_of_heads[layer, head], layers.epsilon_of_heads, line)
                 for place in range(0, width, 2):
                     real, imaginary = line[begin + place] * factor, line[begin + place + 1] * factor
                     line[begin + place] = real * rotation[place] - imaginary * rotation[place + 1]
@@ -238,7 +237,7 @@ def _run(hidden, sequences, positions, rotations, layers, outputs):
         _attend(projected, mixed, scores, sequences, layer, layers)
         add_product(hidden, mixed, weights[1], mixed.shape[1], layers.half, layers.kernels)
         for row in range(rows):
-            _norm(hidden[row], 0, layers.norms[layer, 1], layers.floor, normed[row])
+            _norm(hidden[row], 0, layers.norms[layer, 1], layers.epsilon, normed[row])
         add_product(wide, normed, weights[2], size, layers.half, layers.kernels)
         for row in range(rows):
             for place in range(inner):
@@ -251,63 +250,49 @@ def _run(hidden, sequences, positions, rotations, layers, outputs):
 
 
 @compiled
-def _scores(hidden, scored, sequences, positions, rotations, head, layers, outputs, normed, scores):
-    """:func:`_run`, the norm of all rows, and the scores of the last ones."""
-    _run(hidden, sequences, positions, rotations, layers, outputs)
+def _score(hidden, scored, head, layers, normed, scores):
+    """The norm of all rows, and the scores of the last ones."""
     for row in range(len(hidden)):
-        _norm(hidden[row], 0, head.norm, layers.floor, normed[row])
-    _add_scores(normed[len(hidden) - scored :], head, layers, scores)
-
-
-@compiled
-def _add_scores(x, head, layers, scores):
-    for row in range(len(x)):
+        _norm(hidden[row], 0, head.norm, layers.epsilon, normed[row])
+    for row in range(scored):
         for place in range(scores.shape[1]):
             scores[row, place] = head.bias[place] if place < len(head.bias) else 0
-    add_product(scores, x, head.weights, x.shape[1], layers.half, layers.kernels)
-
-
-@compiled
-def _draft(states, embedded, sequences, positions, rotations, draft, layers, hidden, outputs, scores):
-    """A draft's pass; ``hidden`` (rows, whole blocks) becomes its output."""
-    rows, size = embedded.shape
-    joined = np.empty((rows, 2 * size), np.float32)
-    for row in range(rows):
-        _norm(states[row], 0, draft.of_state, layers.floor, joined[row, :size])
-        _norm(embedded[row], 0, draft.of_token, layers.floor, joined[row, size:])
-        for place in range(hidden.shape[1]):
-            hidden[row, place] = 0
-    add_product(hidden, joined, draft.join, 2 * size, layers.half, layers.kernels)
-    _run(hidden, sequences, positions, rotations, layers, outputs)
-    first, scored = rows - len(scores), len(scores)
-    normed, narrow = np.empty((scored, size), np.float32), np.zeros((scored, _padded(draft.rank)), np.float32)
-    for row in range(scored):
-        _norm(hidden[first + row], 0, draft.head.norm, layers.floor, normed[row])
-    add_product(narrow, normed, draft.narrow, size, layers.half, layers.kernels)
-    for row in range(scored):
-        for place in range(scores.shape[1]):
-            scores[row, place] = draft.head.bias[place] if place < len(draft.head.bias) else 0
-    add_product(scores, narrow, draft.head.weights, draft.rank, layers.half, layers.kernels)
+    first = len(hidden) - scored
+    add_product(scores, normed[first:], head.weights, normed.shape[1], layers.half, layers.kernels)
 
 
 @compiled
 def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draft, layers, sequences, drafted, shares):
     """Draft tokens into ``drafted`` and their distributions into ``shares``; returns how many."""
     seen, minimum, length, codes, stops = limits
-    size = table.shape[1]
-    given, tokens, count = states, embedded, len(embedded)
+    size, head, count = table.shape[1], draft.head, len(embedded)
+    given, tokens = states.copy(), embedded.copy()
+    joined, hidden = np.empty((count, 2 * size), np.float32), np.empty((count, _padded(size)), np.float32)
+    normed, narrow = np.empty((1, size), np.float32), np.empty((1, _padded(draft.rank)), np.float32)
+    scores = np.empty((1, _padded(head.rows)), np.float32)
     for number in range(len(uniforms)):
         start = sequences[0, 1]
-        hidden = np.empty((count, _padded(size)), np.float32)
-        outputs = np.empty((len(layers.weights), count, size), np.float32)
-        scores = np.empty((1, _padded(draft.head.rows)), np.float32)
+        for row in range(count):
+            _norm(given[row], 0, draft.of_state, layers.epsilon, joined[row, :size])
+            _norm(tokens[row], 0, draft.of_token, layers.epsilon, joined[row, size:])
+            for place in range(hidden.shape[1]):
+                hidden[row, place] = 0
+        add_product(hidden[:count], joined[:count], draft.join, 2 * size, layers.half, layers.kernels)
         positions = np.arange(start, start + count)
-        _draft(given, tokens, sequences, positions, rotations, draft, layers, hidden, outputs, scores)
+        outputs = np.empty((len(layers.weights), count, size), np.float32)
+        _run(hidden[:count], sequences, positions, rotations, layers, outputs)
+        _norm(hidden[count - 1], 0, head.norm, layers.epsilon, normed[0])
+        for place in range(narrow.shape[1]):
+            narrow[0, place] = 0
+        for place in range(scores.shape[1]):
+            scores[0, place] = head.bias[place] if place < len(head.bias) else 0
+        add_product(narrow, normed, draft.narrow, size, layers.half, layers.kernels)
+        add_product(scores, narrow, head.weights, draft.rank, layers.half, layers.kernels)
         # As within_length in paretone.sampling.autoregressive.
-        if seen < minimum:
-            scores[0, codes : codes + stops] = -np.inf
-        if 0 <= length <= seen:
-            scores[0, :codes] = -np.inf
+        for place in range(codes, codes + stops if seen < minimum else codes):
+            scores[0, place] = -np.inf
+        for place in range(codes if 0 <= length <= seen else 0):
+            scores[0, place] = -np.inf
         truncate(scores[0], sampling[0], sampling[1], sampling[2], shares[number])
         token = draw_from(shares[number], uniforms[number])
         drafted[number] = token
@@ -316,7 +301,6 @@ def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draf
         seen += 1
         sequences[0, 1] += count
         sequences[0, 0] = 1
-        given, tokens = np.empty((1, size), np.float32), np.empty((1, size), np.float32)
         for place in range(size):
             given[0, place], tokens[0, place] = hidden[count - 1, place], table[token, place]
         count = 1
@@ -331,18 +315,14 @@ def _frame(first, uniforms, rotations, sampling, frames, layers, sequences, code
         count, start = len(fed), sequences[0, 1]
         hidden = np.zeros((count, _padded(size)), np.float32)
         if frames.narrow:
-            for row in range(count):
-                for place in range(size):
-                    hidden[row, place] = frames.bias[place]
+            hidden[:, :size] = frames.bias
             add_product(hidden, fed, frames.narrow, fed.shape[1], layers.half, layers.kernels)
         else:
-            for row in range(count):
-                for place in range(size):
-                    hidden[row, place] = fed[row, place]
+            hidden[:, :size] = fed
         outputs = np.empty((len(layers.weights), count, size), np.float32)
         _run(hidden, sequences, np.arange(start, start + count), rotations, layers, outputs)
         normed = np.empty((1, size), np.float32)
-        _norm(hidden[count - 1], 0, frames.norm, layers.floor, normed[0])
+        _norm(hidden[count - 1], 0, frames.norm, layers.epsilon, normed[0])
         scores = np.zeros((1, _padded(frames.tables.shape[1])), np.float32)
         add_product(scores, normed, frames.heads[group], size, layers.half, layers.kernels)
         shares = np.empty(frames.tables.shape[1], np.float32)
@@ -350,9 +330,7 @@ def _frame(first, uniforms, rotations, sampling, frames, layers, sequences, code
         codes[group] = draw_from(shares, uniforms[group])
         sequences[0, 1] += count
         sequences[0, 0] = 1
-        fed = np.empty((1, frames.tables.shape[2]), np.float32)
-        for place in range(fed.shape[1]):
-            fed[0, place] = frames.tables[group, codes[group], place]
+        fed = frames.tables[group, codes[group] : codes[group] + 1]
 
 
 def multiply(out: Tensor, x: Tensor, address: int, half: bool) -> None:
@@ -366,9 +344,9 @@ def layers_of(
     """The layers of a :class:`paretone.models.kernels.fused_causal.FusedTransformer`, whose products they read and do
     not keep: four a layer, two norms a layer, and one of heads or none."""
     scales = np.array([[one.scale for one in some] for some in products], np.float32)
-    scaled = np.stack([one.scaled.numpy() for one in norms]).reshape(len(products), 2, -1)
+    scaled = np.stack([one.weight.numpy() for one in norms]).reshape(len(products), 2, -1)
     biases = [some[0].bias for some in products if some[0].bias is not None]
-    of_heads = [one.scaled.numpy() for one in norms_of_heads]
+    of_heads = [one.weight.numpy() for one in norms_of_heads]
     return Layers(
         weights=np.array([[one.address for one in some] for some in products], np.int64),
         # Powers of two: what is read by weights that are stored larger is smaller, exactly.
@@ -378,8 +356,8 @@ def layers_of(
         shrinking=1 / scales[:, 1::2],
         kernels=kernels(),
         half=products[0][0].half,
-        floor=float(norms[0].floor) ** 2,
-        floor_of_heads=float(norms_of_heads[0].floor) ** 2 if of_heads else 0.0,
+        epsilon=norms[0].epsilon,
+        epsilon_of_heads=norms_of_heads[0].epsilon if of_heads else 0.0,
         heads=config.heads,
         key_heads=config.key_value_heads,
         width=config.head_width,
@@ -390,7 +368,30 @@ def layers_of(
 def head_of(norm: Any, product: Any) -> Head:
     """Scores by ``product`` after ``norm``."""
     bias = np.empty(0, np.float32) if product.bias is None else product.bias.numpy()
-    return Head(norm.scaled.numpy(), product.address, bias, product.outputs)
+    return Head(norm.weight.numpy(), product.address, bias, product.outputs)
+
+
+def prepare() -> None:
+    """Compile a pass and scores, or read them from disk: no take is timed with that in it."""
+    none = np.empty((0, 0), np.float32)
+    layers = Layers(
+        weights=np.empty((0, 4), np.int64),
+        norms=np.empty((0, 2, 1), np.float32),
+        biases=none,
+        norms_of_heads=np.empty((0, 0, 0), np.float32),
+        shrinking=none,
+        kernels=kernels(),
+        half=False,
+        epsilon=0.0,
+        epsilon_of_heads=0.0,
+        heads=1,
+        key_heads=1,
+        width=1,
+        feed_forward=1,
+    )
+    place, outputs, block = np.zeros(1, np.int64), np.empty((0, 1, 1), np.float32), np.zeros((1, BLOCK), np.float32)
+    _run(block, np.zeros((1, 9), np.int64), place, none, layers, outputs)
+    _score(block, 0, Head(np.empty(0, np.float32), 0, place.astype(np.float32), 0), layers, none, none)
 
 
 class Place(NamedTuple):
@@ -480,23 +481,11 @@ def scores_of(
     of the layers ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden)."""
     outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
     scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
-    found = outputs.numpy(), normed.numpy(), scores.numpy()
-    _scores(_in_blocks(embedded), scored, sequences, *place.turns, head, layers, *found)
+    hidden = _in_blocks(embedded)
+    _run(hidden, sequences, *place.turns, layers, outputs.numpy())
+    _score(hidden, scored, head, layers, normed.numpy(), scores.numpy())
     features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed
     return scores[:, : head.rows], features
-
-
-def draft_of(
-    states: Tensor, embedded: Tensor, scored: int, draft: Draft, layers: Layers, place: Place
-) -> tuple[Tensor, Tensor]:
-    """Outputs (tokens, hidden) of the last of :func:`pass_of`, and the scores (scored, ids) after the last ``scored``,
-    of a draft on its target's states; see :class:`paretone.models.networks.feature_draft.FeatureDraft`."""
-    rows, size = embedded.shape
-    hidden, scores = torch.empty(rows, _padded(size)), torch.empty(scored, _padded(draft.head.rows))
-    sequences, given = np.array([place.sequence()], np.int64), (_rows(states), _rows(embedded))
-    outputs = _outputs(layers, rows).numpy()
-    _draft(*given, sequences, *place.turns, draft, layers, hidden.numpy(), outputs, scores.numpy())
-    return hidden[:, :size], scores[:, : draft.head.rows]
 
 
 def drafts_of(
@@ -511,8 +500,7 @@ def drafts_of(
     place: Place,
 ) -> tuple[list[int], list[Tensor]]:
     """One drafted token for each of ``uniforms``, up to one that ends speech, and their distributions (ids,).
-    :func:`draft_of` reads the first tokens, and then each drafted one but the last, embedded by ``table`` (ids,
-    hidden)."""
+    Reads the first tokens, and then each drafted one but the last, embedded by ``table`` (ids, hidden)."""
     shares, drafted = torch.empty(len(uniforms), draft.head.rows), np.empty(len(uniforms), np.int64)
     count = _drafts(
         _rows(states),

@@ -223,7 +223,7 @@ class FramePredictor:
             bias = np.zeros(self._narrowing.outputs, np.float32)
             if self._narrowing.bias is not None:
                 bias = self._narrowing.bias.numpy()
-        norm = self.transformer.final_norm.scaled.numpy()
+        norm = self.transformer.final_norm.weight.numpy()
         return Frames(self.tables.numpy(), narrow, bias, norm, np.array(addresses, np.int64))
 
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from paretone import device
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
-from paretone.models.kernels import compiled, fused_causal
+from paretone.models.kernels import compiled, few_rows, fused_causal
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.kernels.one_call import Layers
@@ -23,6 +23,7 @@ from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.observer import Observer
+from paretone.sampling.cache import KeyValueCache
 from paretone.sampling.demasking import Guide
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, Uniforms
@@ -316,6 +317,15 @@ def test_drafting_in_one_call_drafts_the_same(length: int | None) -> None:
         for cycle, like in zip(one, other, strict=True):
             assert cycle.acceptance == pytest.approx(like.acceptance, abs=1e-4)
         assert any(cycle.accepted for cycle in one)
+
+
+def test_it_is_compiled_before_anything_is_timed() -> None:
+    one_call = few_rows.machine_code()
+    assert one_call is not None
+    wide_model(True).optimised().read(torch.randn(1, 1, 24), KeyValueCache(4, 2, 9, 64), torch.arange(1), 1)
+    # For other kinds of arguments, more would be compiled, within a take.
+    compiled_parts = [part for part in vars(one_call).values() if len(getattr(part, "signatures", ())) > 1]
+    assert [part.__name__ for part in compiled_parts] == ["_norm"]
 
 
 def test_without_machine_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
