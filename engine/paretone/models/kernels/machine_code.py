@@ -25,8 +25,10 @@ LANES = 16 if WIDE else 8
 VECTORS = 4
 BLOCK = LANES * VECTORS
 """Outputs of a product that are summed together, each in a place of a register."""
-ROWS = 4 if WIDE else 2
+ROWS = 6 if WIDE else 2
 """Most rows that are multiplied with a block at once: their sums fit into the registers."""
+SCORED = 4
+"""Most rows that are scored against keys at once."""
 
 _ADDRESS, _FLOAT = ir.IntType(64), ir.FloatType()
 _VECTOR, _HALVES = ir.VectorType(_FLOAT, LANES), ir.VectorType(ir.HalfType(), LANES)
@@ -208,12 +210,11 @@ def _scoring(count: int) -> Any:
 
 @functools.cache
 def kernels() -> Array:
-    """Addresses (kind, rows − 1) of the functions for 1 to 4 rows: of :func:`_multiplying` with float32 and with
-    float16, and of :func:`_scoring`."""
-    scoring = [_scoring(rows) for rows in (1, 2, 4)]
-    found = [[_multiplying(rows, half) for rows in (1, 2, 3, 4)] for half in (False, True)]
-    # Three rows are scored like four.
-    return np.array([[one.address for one in some] for some in (*found, [*scoring, scoring[-1]])], np.int64)
+    """Addresses (kind, rows − 1) of functions for 1 to ROWS rows: of :func:`_multiplying` with float32 and with float16,
+    and of :func:`_scoring`, where three rows are scored like four, and never more."""
+    one, two, four = (_scoring(rows) for rows in (1, 2, SCORED))
+    found = [[_multiplying(rows, half) for rows in range(1, ROWS + 1)] for half in (False, True)]
+    return np.array([[each.address for each in some] for some in (*found, [one, two, *[four] * (ROWS - 2)])], np.int64)
 
 
 @intrinsic

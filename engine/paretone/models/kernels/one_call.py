@@ -1,5 +1,5 @@
-"""Passes of few tokens through a causal transformer, drafts on its states, and codes of a frame, each as one call of
-machine code, which numba compiles for the processor that runs it.
+"""Passes through a causal transformer, and drafts on its states, each as one call of machine code, which numba compiles
+for the processor that runs it.
 
 At one token per pass, some 260 operators took three times as long as reading the weights. Here a pass is one function
 that runs on one thread, without Python's lock. Results equal those of
@@ -20,7 +20,7 @@ import torch
 from numba import carray
 from torch import Tensor
 
-from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, call, kernels, pointer
+from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, SCORED, call, kernels, pointer
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.cache import Limits
 from paretone.sampling.compiled_tokens import compiled, draw_from, exponential, largest, truncate
@@ -77,18 +77,6 @@ class Draft(NamedTuple):
     head: Head
 
 
-class Frames(NamedTuple):
-    """Of a predictor of the codes within a frame: tables (groups, codes, width) that embed them, the address of the
-    weight from that width to the transformer's and its bias, if they differ, and each group's of its scores."""
-
-    tables: Array
-    narrow: int
-    bias: Array
-    norm: Array
-    """Weight of the norm before the scores."""
-    heads: Array
-
-
 @compiled
 def _padded(count):
     """``count`` outputs in whole blocks."""
@@ -100,10 +88,12 @@ def add_product(out, x, weights, inputs, half, kernels):
     """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with the weights."""
     size = 2 * BLOCK if half else 4 * BLOCK
     kind, x_step, step = kernels[1 if half else 0], x.strides[0], out.strides[0]
+    # Equally many, since they are read again from a cache.
+    together = -(-len(x) // max(1, -(-len(x) // ROWS)))
     for block in range(out.shape[1] // BLOCK):
         at, to = weights + block * inputs * size, out.ctypes.data + 4 * BLOCK * block
-        for row in range(0, len(x), ROWS):
-            rows = min(ROWS, len(x) - row)
+        for row in range(0, len(x), max(1, together)):
+            rows = min(together, len(x) - row)
             call(kind[rows - 1], at, size, inputs, x.ctypes.data + row * x_step, x_step, to + row * step, step)
 
 
@@ -148,8 +138,8 @@ def _attend(projected, mixed, scores, sequences, layer, layers):
             items, turns = (fold, 1) if alone else (count, fold)
             apart, out_apart = (size, size) if alone else (row_step, out_step)
             for turn in range(turns):
-                for begin in range(0, items, ROWS):
-                    rows = min(ROWS, items - begin)
+                for begin in range(0, items, min(ROWS, SCORED)):
+                    rows = min(ROWS, SCORED, items - begin)
                     number, place = (row, head * fold + begin) if alone else (row + begin, head * fold + turn)
                     length = start + 1 if alone else start + begin + rows
                     query = projected.ctypes.data + number * row_step + place * size
@@ -307,32 +297,6 @@ def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draf
     return len(uniforms)
 
 
-@compiled
-def _frame(first, uniforms, rotations, sampling, frames, layers, sequences, codes):
-    """A code for each of ``uniforms``; reads the two rows ``first``, and then each code but the last."""
-    size, fed = len(frames.norm), first
-    for group in range(len(uniforms)):
-        count, start = len(fed), sequences[0, 1]
-        hidden = np.zeros((count, _padded(size)), np.float32)
-        if frames.narrow:
-            hidden[:, :size] = frames.bias
-            add_product(hidden, fed, frames.narrow, fed.shape[1], layers.half, layers.kernels)
-        else:
-            hidden[:, :size] = fed
-        outputs = np.empty((len(layers.weights), count, size), np.float32)
-        _run(hidden, sequences, np.arange(start, start + count), rotations, layers, outputs)
-        normed = np.empty((1, size), np.float32)
-        _norm(hidden[count - 1], 0, frames.norm, layers.epsilon, normed[0])
-        scores = np.zeros((1, _padded(frames.tables.shape[1])), np.float32)
-        add_product(scores, normed, frames.heads[group], size, layers.half, layers.kernels)
-        shares = np.empty(frames.tables.shape[1], np.float32)
-        truncate(scores[0], sampling[0], sampling[1], sampling[2], shares)
-        codes[group] = draw_from(shares, uniforms[group])
-        sequences[0, 1] += count
-        sequences[0, 0] = 1
-        fed = frames.tables[group, codes[group] : codes[group] + 1]
-
-
 def multiply(out: Tensor, x: Tensor, address: int, half: bool) -> None:
     """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with weights at ``address``."""
     add_product(out.numpy(), _rows(x), address, x.shape[1], half, kernels())
@@ -373,22 +337,9 @@ def head_of(norm: Any, product: Any) -> Head:
 
 def prepare() -> None:
     """Compile a pass and scores, or read them from disk: no take is timed with that in it."""
-    none = np.empty((0, 0), np.float32)
-    layers = Layers(
-        weights=np.empty((0, 4), np.int64),
-        norms=np.empty((0, 2, 1), np.float32),
-        biases=none,
-        norms_of_heads=np.empty((0, 0, 0), np.float32),
-        shrinking=none,
-        kernels=kernels(),
-        half=False,
-        epsilon=0.0,
-        epsilon_of_heads=0.0,
-        heads=1,
-        key_heads=1,
-        width=1,
-        feed_forward=1,
-    )
+    none, nothing = np.empty((0, 0), np.float32), np.empty((0, 2, 1), np.float32)
+    weights = np.empty((0, 4), np.int64)
+    layers = Layers(weights, nothing, none, nothing, none, kernels(), False, 0.0, 0.0, 1, 1, 1, 1)
     place, outputs, block = np.zeros(1, np.int64), np.empty((0, 1, 1), np.float32), np.zeros((1, BLOCK), np.float32)
     _run(block, np.zeros((1, 9), np.int64), place, none, layers, outputs)
     _score(block, 0, Head(np.empty(0, np.float32), 0, place.astype(np.float32), 0), layers, none, none)
@@ -517,18 +468,3 @@ def drafts_of(
         shares.numpy(),
     )
     return drafted[:count].tolist(), list(shares[:count])
-
-
-def frame_of(
-    first: Tensor,
-    uniforms: Sequence[float],
-    sampling: Truncation,
-    frames: Frames,
-    layers: Layers,
-    place: Place,
-) -> list[int]:
-    """A code for each of ``uniforms``, one per group: read the rows ``first`` (2, width) at ``place``, and then each
-    code but the last."""
-    codes, sequences = np.empty(len(uniforms), np.int64), np.array([place.sequence()], np.int64)
-    _frame(_rows(first), np.array(uniforms), place.table, sampling, frames, layers, sequences, codes)
-    return codes.tolist()

@@ -12,25 +12,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
 from paretone.models.families.language_network import TokenModel
-from paretone.models.kernels.few_rows import BlockProduct, Product, product
+from paretone.models.kernels.few_rows import Product, product
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.graphs import GraphCache, Replay
 from paretone.models.qwen3_tts.talker import CodePredictor, FramePrompt, Talker
 from paretone.sampling.autoregressive import Complete, Frame
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.plan import InnerDrafts
-
-if TYPE_CHECKING:
-    from paretone.models.kernels.one_call import Frames
 
 
 class FramePredictor:
@@ -51,7 +47,6 @@ class FramePredictor:
         self._positions = torch.arange(self.groups + 1, device=tables.device)
         self._groups = self._positions[:-1]
         self._cache = transformer.cache(self.groups + 1)
-        self._frames = self._for_one_call()
         self._graphs: GraphCache[_Recorded] | None = None
         if drafting is not None:
             layers = transformer.config.layers
@@ -120,15 +115,6 @@ class FramePredictor:
         rows = torch.stack([state, first])
         if self._drafting is not None:
             return self._predict_drafted(rows, sampler, uniforms, self._drafting)
-        truncation = getattr(sampler, "truncation", None)
-        if self._frames is not None and truncation is not None:
-            self._cache.crop(0)
-            call = self.transformer.as_one_call(2, self._cache, self._positions[:2])
-            if call is not None:
-                from paretone.models.kernels.one_call import frame_of
-
-                found = frame_of(rows, uniforms, truncation, self._frames, *call)
-                return torch.tensor(found), self.operations
         given = torch.tensor(uniforms, dtype=torch.float32, device=rows.device)
         if self._graphs is not None:
             recorded = self._graphs.find(
@@ -208,23 +194,6 @@ class FramePredictor:
     @property
     def _operations_of_scores(self) -> float:
         return 2.0 * self.tables.shape[1] * self.transformer.config.hidden
-
-    def _for_one_call(self) -> Frames | None:
-        """Tables and products, if these are of the transformer's kind."""
-        products = [*self._heads, *([] if self._narrowing is None else [self._narrowing])]
-        if not self.transformer.is_like(*products):
-            return None
-        from paretone.models.kernels.one_call import Frames
-
-        addresses = [one.address for one in products if isinstance(one, BlockProduct)]
-        narrow, bias = 0, np.empty(0, np.float32)
-        if isinstance(self._narrowing, BlockProduct):
-            narrow = addresses.pop()
-            bias = np.zeros(self._narrowing.outputs, np.float32)
-            if self._narrowing.bias is not None:
-                bias = self._narrowing.bias.numpy()
-        norm = self.transformer.final_norm.weight.numpy()
-        return Frames(self.tables.numpy(), narrow, bias, norm, np.array(addresses, np.int64))
 
 
 class _Recorded:

@@ -349,8 +349,6 @@ def test_recorded_passes_and_frames_say_the_same(custom: QwenSpeech, monkeypatch
 
     monkeypatch.setattr(custom, "info", replace(custom.info, lacking=()))
     monkeypatch.setattr(custom, "graphs", GraphCache(record))
-    # A processor's frames are one call already; those of a card are recorded.
-    monkeypatch.setattr(custom.own.tokens.predictor.transformer, "as_one_call", lambda *given: None)
     said = synthesise(custom, TEXT, RYAN, graphs)
     assert np.abs(said.samples - plain.samples).max() < 1e-4
     assert sum(len(shape) == 1 for shape in recorded) == 1, "every frame is the same recording"
@@ -363,7 +361,6 @@ def test_an_unrecorded_predictor_stands_for_no_later_one(custom: QwenSpeech, mon
 
     plain, cache = custom.own.tokens.predictor, GraphCache(refuse)
     width, sampler = plain.tables.shape[-1], Nucleus()
-    monkeypatch.setattr(plain.transformer, "as_one_call", lambda *given: None)
     for _ in range(20):  # Python gives the same address again.
         made = plain.graphed(cache)
         made.predict(torch.zeros(width), torch.zeros(width), sampler, [0.5] * made.groups)
