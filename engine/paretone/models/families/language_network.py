@@ -362,6 +362,7 @@ class FeatureDrafter(TokenModel):
     ) -> tuple[list[int], list[Tensor]] | None:
         """See :meth:`paretone.sampling.cache.FeatureScorer.drafts`."""
         transformer = self.fused_transformer
+        transformer.reach(cache.capacity)
         call = transformer.as_one_call(len(embedded), cache, positions)
         if self._one_call is None or call is None:
             return None

@@ -251,6 +251,8 @@ class FusedTransformer(nn.Module):
             return None
         from paretone.models.kernels.one_call import Place
 
+        # Machine code reads whatever lies behind a table.
+        self.reach(int(positions.max()) + 1)
         return self._layers, Place(cache.memory_for(tokens), cache.length, tokens, positions, self._rotations)
 
     def is_like(self, *products: Product) -> bool:

@@ -210,7 +210,7 @@ def _scoring(count: int) -> Any:
 
 @functools.cache
 def kernels() -> Array:
-    """Addresses (kind, rows − 1) of functions for 1 to ROWS rows: of :func:`_multiplying` with float32 and with float16,
+    """Addresses (kind, rows − 1) of functions for 1 to ROWS rows: of :func:`_multiplying` with float32 and float16,
     and of :func:`_scoring`, where three rows are scored like four, and never more."""
     one, two, four = (_scoring(rows) for rows in (1, 2, SCORED))
     found = [[_multiplying(rows, half) for rows in range(1, ROWS + 1)] for half in (False, True)]
