@@ -44,11 +44,6 @@ class _Code:
     def __init__(self, builder: Any) -> None:
         self.builder = builder
 
-    def library(self, name: str, result: Any, *given: Any) -> Any:
-        """Call a function of LLVM's."""
-        kind = ir.FunctionType(result, [one.type for one in given])
-        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}"), given)
-
     def at(self, address: Any, offset: int, kind: Any) -> Any:
         """Pointer to the ``kind`` that is ``offset`` bytes after ``address``."""
         return self.builder.inttoptr(self.builder.add(address, _ADDRESS(offset)), kind.as_pointer())
@@ -75,7 +70,9 @@ class _Code:
             self.builder.call(fetching, [place, *(ir.IntType(32)(one) for one in (0, 3, 1))])
 
     def added(self, product: Any, factor: Any, total: Any) -> Any:
-        return self.library(f"fmuladd.v{LANES}f32", _VECTOR, product, factor, total)
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        return self.builder.call(function, [product, factor, total])
 
     def chosen(self, one: Any, other: Any, places: Iterable[int]) -> Any:
         """Numbers of two vectors by their places in both together."""

@@ -366,10 +366,6 @@ class Place(NamedTuple):
         return [self.memory.data_ptr() + 4 * batch * of_item, 4 * of_layer, 4 * of_head]
 
     @property
-    def turns(self) -> tuple[Array, Array]:
-        return self.positions.numpy(), self.table
-
-    @property
     def table(self) -> Array:
         """Rotations as pairs of numbers, (all positions, head_width)."""
         return torch.view_as_real(self.rotations).flatten(-2).numpy()
@@ -400,28 +396,19 @@ def pass_together(
     for size, shared in groups:
         sequences += [one.sequence(0, places[first], shared) for one in places[first : first + size]]
         first += size
-    positions = torch.cat([one.positions for one in places])
-    return _passed(torch.cat(list(embedded)), layers, sequences, positions.numpy(), places[0].table)
+    positions, outputs = torch.cat([one.positions for one in places]).numpy(), _outputs(layers, sum(map(len, embedded)))
+    hidden = _in_blocks(torch.cat(list(embedded)))
+    _run(hidden, np.array(sequences, np.int64), positions, places[0].table, layers, outputs.numpy())
+    return list(outputs)
 
 
 def pass_of(embedded: Tensor, layers: Layers, place: Place, *, filling: bool = False) -> list[Tensor]:
     """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and, unless only ``filling`` the cache,
     returns the layers' outputs, (batch · tokens, hidden) each."""
-    batch = len(embedded)
-    sequences, positions = [place.sequence(item) for item in range(batch)], place.positions.repeat(batch)
-    return _passed(embedded.flatten(0, 1), layers, sequences, positions.numpy(), place.table, filling)
-
-
-def _passed(
-    embedded: Tensor,
-    layers: Layers,
-    sequences: list[list[int]],
-    positions: Array,
-    rotations: Array,
-    filling: bool = False,
-) -> list[Tensor]:
-    outputs = _outputs(layers, len(embedded))[: 0 if filling else None]
-    _run(_in_blocks(embedded), np.array(sequences, np.int64), positions, rotations, layers, outputs.numpy())
+    hidden, positions = _in_blocks(embedded.flatten(0, 1)), place.positions.repeat(len(embedded)).numpy()
+    sequences = np.array([place.sequence(item) for item in range(len(embedded))], np.int64)
+    outputs = _outputs(layers, len(hidden))[: 0 if filling else None]
+    _run(hidden, sequences, positions, place.table, layers, outputs.numpy())
     return list(outputs)
 
 
@@ -433,7 +420,7 @@ def scores_of(
     outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
     scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
     hidden = _in_blocks(embedded)
-    _run(hidden, sequences, *place.turns, layers, outputs.numpy())
+    _run(hidden, sequences, place.positions.numpy(), place.table, layers, outputs.numpy())
     _score(hidden, scored, head, layers, normed.numpy(), scores.numpy())
     features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed
     return scores[:, : head.rows], features
