@@ -196,7 +196,9 @@ def _pass(
             model.embed(ids)
             choosing(model.logits(hidden[0]).float())
 
-    each = tuple(partial(forward, frozenset({index})) for index in range(config.layers))
+    # Machine code calls no operator for a layer.
+    without = range(0 if launched is transformer and transformer.is_like() else config.layers)
+    each = tuple(partial(forward, frozenset({index})) for index in without)
     shape = shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads"
     return TimedPhase(
         name, title, forwards, tuple(parts), tuple(pieces), forward, layers=each, without=True, shape=shape
