@@ -11,6 +11,7 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,10 +24,10 @@ from paretone.errors import PlainError
 from paretone.measure.timing import Interval, interval, stopwatch
 from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.few_rows import BlockProduct
-from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
+from paretone.models.kernels.graphs import GraphCache
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
-from paretone.sampling.autoregressive import Request, decode
+from paretone.sampling.autoregressive import Complete, Request, decode
 from paretone.sampling.tokens import TokenSampler
 from tests.peers import rounds
 from tests.peers.rounds import (
@@ -76,6 +77,8 @@ class Peers:
     """Codes of a token's frame."""
     frames: Callable[[], Tensor] | None = None
     """Codes (frames, codes) of the official loop, if a token is the first of several."""
+    completing: Callable[[Any], Complete] | None = None
+    """How a copy of ours completes tokens to frames."""
 
 
 class Steering:
@@ -164,11 +167,12 @@ def compare(
     seconds[OFFICIAL] = watch.wall_seconds
     models = {OURS: peers.tokens}
     if device.type == "cuda":
-        graphs = GraphedTransformer(peers.tokens.fused_transformer, GraphCache(), BUCKET)
-        models[GRAPHS] = peers.tokens.with_transformer(graphs)
+        models[GRAPHS] = peers.tokens.graphed(GraphCache(), BUCKET)
     own: dict[str, dict[str, object]] = {}
     ways: dict[str, Callable[[], object]] = {OFFICIAL: peers.official}
     for way, model in models.items():
+        if peers.completing is not None:  # By its own graphs, if it has any.
+            request = replace(request, complete=peers.completing(model))
         steering = Steering(peers.sampler, tokens)
         with stopwatch(str(device)) as watch:
             found = spoken(model, request, steering, steering)

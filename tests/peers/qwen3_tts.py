@@ -19,7 +19,7 @@ from paretone.errors import PlainError
 from paretone.models.networks.shapes import without_weights
 from paretone.models.qwen3_tts.frames import FrameModel
 from paretone.models.qwen3_tts.talker import FramePrompt, Talker, TalkerConfig
-from paretone.sampling.autoregressive import Request
+from paretone.sampling.autoregressive import Complete, Request
 from paretone.sampling.tokens import Nucleus
 from tests.peers import language, official
 from tests.peers.language import Peers
@@ -107,11 +107,13 @@ def peers(config: dict[str, Any], count: int, device: torch.device, precision: t
     prompt = FramePrompt(embedded, trailing, trailing[0])
     theirs = _Official(config, talker.state_dict(), prompt)
     model = FrameModel.of(talker)
-    complete = model.completing(prompt, Nucleus(top_k=1))
+
+    def completing(model: FrameModel) -> Complete:
+        return model.completing(prompt, Nucleus(top_k=1))
 
     def of_length(count: int) -> Peers:
         positions = torch.arange(PROMPT, device=device)
-        request = Request(embedded[None], positions, PROMPT, count, count, complete=complete)
+        request = Request(embedded[None], positions, PROMPT, count, count, complete=completing(model))
         return Peers(
             title,
             theirs.title,
@@ -123,6 +125,7 @@ def peers(config: dict[str, Any], count: int, device: torch.device, precision: t
             of_length,
             talker.config.groups,
             frames=partial(theirs.frames, count),
+            completing=completing,
         )
 
     return of_length(count)
