@@ -10,7 +10,7 @@ from numba import njit
 
 # Sums may be regrouped, for vector registers, but a number that is none stays one.
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-LEAST = np.float32(-87)
+LEAST, MOST = np.float32(-87), np.float32(88)
 TOGETHER = 64
 """Scores that are looked at together."""
 TO_BINARY, HIGH, LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -21,7 +21,8 @@ ONE, HALF, FOURTH, FIFTH, SIXTH, SEVENTH = map(
 
 @compiled
 def exponential(x):
-    """eˣ to some units in the last place; 0 below e⁻⁸⁷."""
+    """eˣ to some units in the last place; 0 below e⁻⁸⁷, and e⁸⁸ above."""
+    x = MOST if x > MOST else x
     whole = np.floor(x * TO_BINARY + HALF)
     rest = x - whole * HIGH - whole * LOW
     power = ONE + rest * (ONE + rest * (HALF + rest * (FOURTH + rest * (FIFTH + rest * (SIXTH + rest * SEVENTH)))))

@@ -4,12 +4,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from paretone.errors import Cancelled
 from paretone.models.families.language_network import TokenModel
+from paretone.sampling import tokens
 from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
 from paretone.sampling.cache import MOST_KEPT
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
@@ -244,3 +246,27 @@ def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
     assert guard.found.kind == "repetition"
     cycles, guard = [Cycle((1, 2)), Cycle((), stopped=True)], RunawayGuard(RATE)
     assert list(guarded(iter(cycles), guard)) == cycles and guard.found is None
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(5, 1.0), (25, 0.9), (1, 1.0), (25, 1e-6)])
+def test_machine_code_samples_as_torch_does(top_k: int, top_p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    logits = 4 * torch.randn(3, 700, generator=torch.Generator().manual_seed(0))
+    logits[0, 690:], logits[1, ::2] = -torch.inf, -torch.inf
+    logits[2, 3:], logits[2, :3] = -torch.inf, torch.tensor([60.0, 70.0, 80.0])
+    both = []
+    for code in (tokens.machine_code(), None):
+        monkeypatch.setattr(tokens, "machine_code", lambda code=code: code)
+        shares = tokens.truncated(logits, 0.8, top_k, top_p)
+        both.append((shares, [tokens.draw(one, uniform) for one in shares for uniform in (0.0, 0.3, 0.7, 0.999)]))
+    (found, drawn), (wanted, others) = both
+    torch.testing.assert_close(found, wanted, atol=1e-6, rtol=0)
+    assert torch.equal(found > 0, wanted > 1e-38) and drawn == others
+
+
+def test_exponential_of_every_size() -> None:
+    compiled = pytest.importorskip("paretone.sampling.compiled_tokens")
+    x = torch.cat([torch.linspace(-86.9, 88, 5000), torch.tensor([-1e30, -87.5, 89.0, 1e30])])
+    found = torch.tensor([compiled.exponential(one) for one in x.numpy()])
+    torch.testing.assert_close(found[:-4], x[:-4].exp(), rtol=1e-6, atol=0)
+    assert found[-4:-2].tolist() == [0, 0] and (found[-2:] > 1e38).all() and found.isfinite().all()
+    assert np.isnan(compiled.exponential(np.float32(np.nan)))

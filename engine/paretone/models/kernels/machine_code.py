@@ -8,6 +8,7 @@ it. Written for LLVM, through numba, which compiles each function once and keeps
 from __future__ import annotations
 
 import functools
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,10 @@ from numba.extending import intrinsic
 
 Array = np.ndarray[Any, Any]
 
-WIDE = bool(binding.get_host_cpu_features().get("avx512f", False))
+_FEATURES = binding.get_host_cpu_features()
+if platform.machine().lower() in ("x86_64", "amd64") and not _FEATURES.get("f16c"):
+    raise ImportError("this processor cannot widen float16 numbers")
+WIDE = bool(_FEATURES.get("avx512f"))
 LANES = 16 if WIDE else 8
 """Numbers of a vector register."""
 VECTORS = 4

@@ -183,7 +183,7 @@ def _remember(projected, sequences, layer, layers):
 
 
 @compiled
-def _run(hidden, sequences, positions, rotations, layers, outputs):
+def run(hidden, sequences, positions, rotations, layers, outputs):
     """A pass over the rows of some sequences. ``hidden`` (rows, whole blocks) is what they embed, and becomes the last
     layer's output; ``outputs`` (layers, rows, hidden) are those of all. Without any, only keys and values are written.
 
@@ -240,7 +240,7 @@ def _run(hidden, sequences, positions, rotations, layers, outputs):
 
 
 @compiled
-def _score(hidden, scored, head, layers, normed, scores):
+def score(hidden, scored, head, layers, normed, scores):
     """The norm of all rows, and the scores of the last ones."""
     for row in range(len(hidden)):
         _norm(hidden[row], 0, head.norm, layers.epsilon, normed[row])
@@ -270,7 +270,7 @@ def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draf
         add_product(hidden[:count], joined[:count], draft.join, 2 * size, layers.half, layers.kernels)
         positions = np.arange(start, start + count)
         outputs = np.empty((len(layers.weights), count, size), np.float32)
-        _run(hidden[:count], sequences, positions, rotations, layers, outputs)
+        run(hidden[:count], sequences, positions, rotations, layers, outputs)
         _norm(hidden[count - 1], 0, head.norm, layers.epsilon, normed[0])
         for place in range(narrow.shape[1]):
             narrow[0, place] = 0
@@ -341,8 +341,8 @@ def prepare() -> None:
     weights = np.empty((0, 4), np.int64)
     layers = Layers(weights, nothing, none, nothing, none, kernels(), False, 0.0, 0.0, 1, 1, 1, 1)
     place, outputs, block = np.zeros(1, np.int64), np.empty((0, 1, 1), np.float32), np.zeros((1, BLOCK), np.float32)
-    _run(block, np.zeros((1, 9), np.int64), place, none, layers, outputs)
-    _score(block, 0, Head(np.empty(0, np.float32), 0, place.astype(np.float32), 0), layers, none, none)
+    run(block, np.zeros((1, 9), np.int64), place, none, layers, outputs)
+    score(block, 0, Head(np.empty(0, np.float32), 0, place.astype(np.float32), 0), layers, none, none)
 
 
 class Place(NamedTuple):
@@ -357,7 +357,7 @@ class Place(NamedTuple):
     """(all positions, head_width / 2), complex."""
 
     def sequence(self, batch: int = 0, leader: Place | None = None, shared: int = 0) -> list[int]:
-        """As in :func:`_run`; the first ``shared`` tokens are read in the cache of ``leader``."""
+        """As in :func:`run`; the first ``shared`` tokens are read in the cache of ``leader``."""
         first = self if leader is None else leader
         return [self.tokens, self.start, *self._addresses(batch), *first._addresses(batch), shared]
 
@@ -398,7 +398,7 @@ def pass_together(
         first += size
     positions, outputs = torch.cat([one.positions for one in places]).numpy(), _outputs(layers, sum(map(len, embedded)))
     hidden = _in_blocks(torch.cat(list(embedded)))
-    _run(hidden, np.array(sequences, np.int64), positions, places[0].table, layers, outputs.numpy())
+    run(hidden, np.array(sequences, np.int64), positions, places[0].table, layers, outputs.numpy())
     return list(outputs)
 
 
@@ -408,7 +408,7 @@ def pass_of(embedded: Tensor, layers: Layers, place: Place, *, filling: bool = F
     hidden, positions = _in_blocks(embedded.flatten(0, 1)), place.positions.repeat(len(embedded)).numpy()
     sequences = np.array([place.sequence(item) for item in range(len(embedded))], np.int64)
     outputs = _outputs(layers, len(hidden))[: 0 if filling else None]
-    _run(hidden, sequences, positions, place.table, layers, outputs.numpy())
+    run(hidden, sequences, positions, place.table, layers, outputs.numpy())
     return list(outputs)
 
 
@@ -420,8 +420,8 @@ def scores_of(
     outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
     scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
     hidden = _in_blocks(embedded)
-    _run(hidden, sequences, place.positions.numpy(), place.table, layers, outputs.numpy())
-    _score(hidden, scored, head, layers, normed.numpy(), scores.numpy())
+    run(hidden, sequences, place.positions.numpy(), place.table, layers, outputs.numpy())
+    score(hidden, scored, head, layers, normed.numpy(), scores.numpy())
     features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed
     return scores[:, : head.rows], features
 

@@ -324,8 +324,7 @@ def test_it_is_compiled_before_anything_is_timed() -> None:
     assert one_call is not None
     wide_model(True).optimised().read(torch.randn(1, 1, 24), KeyValueCache(4, 2, 9, 64), torch.arange(1), 1)
     # For other kinds of arguments, more would be compiled, within a take.
-    compiled_parts = [part for part in vars(one_call).values() if len(getattr(part, "signatures", ())) > 1]
-    assert [part.__name__ for part in compiled_parts] == ["_norm"]
+    assert [len(part.signatures) for part in (one_call.run, one_call.score, one_call.add_product)] == [1, 1, 1]
 
 
 def test_without_machine_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
