@@ -59,7 +59,7 @@ class Presenter(QObject):
     """State shown by other features changed: the window refreshes them all."""
 
     later: Mapping[str, Callable[[], QWidget]] = {}
-    """Panels to build after the first paint, by the name of their place."""
+    """Panels to build after the first paint, by the name of their place; the window then refreshes their presenter."""
 
     _own_job = 0
     """Number of the feature's last job, whose progress :attr:`_bar` shows."""

@@ -101,7 +101,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._restore()
         self._follow_theme()
-        later = {name: build for presenter in self.features.values() for name, build in presenter.later.items()}
+        later = {name: presenter for presenter in self.features.values() for name in presenter.later}
         # Front ones first: Qt loses the place of a panel whose neighbours' hidden tabs were filled before it.
         fronts = [place.name for place in self.workspaces.shown.places]
         self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in fronts))
@@ -285,8 +285,9 @@ class MainWindow(QMainWindow):
         if self._to_build:
             # Schedule first, so that a panel that fails to build does not stop the others.
             QTimer.singleShot(0, self.build_panels)
-            name, build = self._to_build.popleft()
-            self.workspaces.put(name, build())
+            name, presenter = self._to_build.popleft()
+            self.workspaces.put(name, presenter.later[name]())
+            presenter.refresh()
         else:
             self._follow_theme()
             self.workspaces.shown.keep_sides()

@@ -40,7 +40,6 @@ class DecodingPresenter(Presenter):
         for signal in (self._state.comparison.changed, self._state.comparison.chosen_changed):
             signal.connect(self._show_takes)
         self._show_takes()
-        self.refresh()
         return self.decoding
 
     def refresh(self) -> None:

@@ -84,7 +84,6 @@ class DemaskingPresenter(Presenter):
         self.demasking.pages.empty.add(self._make)
         self._state.comparison.changed.connect(self._show_takes)
         self._show_takes()
-        self.refresh()
         return self.demasking
 
     def _show_takes(self) -> None:

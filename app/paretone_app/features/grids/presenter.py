@@ -176,5 +176,4 @@ class GridsPresenter(StorePresenter):
         from paretone_app.features.grids.panel import GridPanel
 
         self.grids = GridPanel(self._theme.colours, self._search, self._open, self._save)
-        self.refresh()
         return self.grids

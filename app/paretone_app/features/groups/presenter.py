@@ -138,7 +138,6 @@ class GroupsPresenter(StorePresenter):
         from paretone_app.features.groups.panel import GroupsPanel
 
         self.groups = GroupsPanel(self._search, self._play, self._save_sound, self._save)
-        self.refresh()
         return self.groups
 
     def _hear(self) -> None:

@@ -123,7 +123,6 @@ class LabPresenter(Presenter):
             signal.connect(partial(self.lab.when_seen, self._look_again))
         self._player.problem_changed.connect(lambda _: self.refresh())
         self._show_listeners()
-        self.refresh()
         return self.lab
 
     def propose(self, method: str, takes: Collection[str]) -> None:

@@ -188,7 +188,6 @@ class LayersPresenter(Presenter):
         self._bar = self.layers.progress
         self.layers.toggled.connect(lambda layer: self._actions.attempt(lambda: self.choice.toggle(layer)))
         self.layers.depth_changed.connect(self.choice.set_depth)
-        self.refresh()
         return self.layers
 
     def _propose_study(self) -> None:

@@ -47,7 +47,6 @@ class MetersPresenter(Presenter):
         self._state.synthesis.remeasured.connect(self.meters.show_factor)
         self._state.comparison.changed.connect(self._show_comparison)
         self._state.jobs.ended.connect(self._job_ended)
-        self.refresh()
         self._show_comparison()
         return self.meters
 

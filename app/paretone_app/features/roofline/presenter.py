@@ -69,7 +69,6 @@ class RooflinePresenter(Presenter):
         self.roofline = RooflinePanel(self._theme.colours, can, self._measure, save)
         self._bar = self.roofline.progress
         self._state.jobs.ended.connect(self._job_ended)
-        self.refresh()
         return self.roofline
 
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:

@@ -204,7 +204,6 @@ class ServersPresenter(Presenter):
         for name in _REMEMBERED:
             if kept := str(self._settings.value(f"servers/{name}", "")):
                 getattr(panel, name).setText(kept)
-        self._measure.refresh()
         return panel
 
     def shut_down(self) -> None:

@@ -162,7 +162,6 @@ class TakeGridPresenter(Presenter):
         cells.reference_chosen.connect(lambda *cell: attempt(lambda: self.set_reference(self._take_at(cell).id)))
         cells.take_asked.connect(lambda *cell: attempt(lambda: self.make([cell])))
         cells.side_chosen.connect(lambda side, *cell: attempt(lambda: self.set_side(side, cell)))
-        self.refresh()
         return panel
 
     def refresh(self) -> None:

@@ -340,7 +340,6 @@ class TradeoffPresenter(Presenter):
         self._links.show_setup()
         if self.parallel is not None:
             self.parallel.follow(panel)
-        self.refresh()
         return panel
 
     def study_within(self) -> None:

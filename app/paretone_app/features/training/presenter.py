@@ -166,7 +166,6 @@ class TrainingPresenter(Presenter):
         self.training.training_chosen.connect(self.refresh)
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.ended.connect(self._job_ended)
-        self.refresh()
         for job in self._state.jobs.running:
             self._job_began(job)
         return self.training

@@ -51,7 +51,6 @@ class TransferPresenter(Presenter):
 
         sentences = (*catalogue.harvard_sentences(), *catalogue.sentences())
         self.transfer = TransferPanel(sentences, self._measure, self._calibrate, self._calibrate_advised)
-        self.refresh()
         return self.transfer
 
     def _calibrate_on(self, utterances: tuple[Utterance, ...]) -> None:

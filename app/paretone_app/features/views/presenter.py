@@ -52,7 +52,6 @@ class ViewsPresenter(Presenter):
         cancel, save = self._add_cancel("Cancel", Kind.VIEW), self._add_exports("the figure", self._ask_for_figure)
         self.views = ViewsPanel(self._theme.colours, self._compute, cancel, save)
         self._bar = self.views.progress
-        self.refresh()
         return self.views
 
     def open(self, name: str) -> None:
