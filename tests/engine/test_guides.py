@@ -1,6 +1,5 @@
 """Every command that a guide prints is one that the command line takes."""
 
-import argparse
 import functools
 from pathlib import Path
 
@@ -13,10 +12,7 @@ from tests.documents.blocks import DOCUMENTS, commands, name
 GUIDES = [one for one in DOCUMENTS if any(each.arguments for each in commands(one))]
 
 
-@functools.cache
-def parser_of(command: str) -> argparse.ArgumentParser:
-    """As the command line makes it: with the arguments of this command only."""
-    return cli.parser(command)
+parser_of = functools.cache(cli.parser)
 
 
 def read(words: list[str]) -> None:

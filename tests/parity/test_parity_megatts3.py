@@ -49,13 +49,10 @@ def is_mega_dit(description: dict) -> bool:
     return {"ph_layers", "local_cond"} <= set(description.get("config", {}))
 
 
-def config_of(fixture: Fixture) -> DiTConfig:
-    shapes = {name: tuple(value.shape) for name, value in fixture.weights.items()}
-    return DiTConfig.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"])
-
-
 def build(fixture: Fixture, config: DiTConfig | None = None) -> MegaDiT:
-    return loaded_strictly(lambda: MegaDiT(config or config_of(fixture)), fixture.weights, fixture.name)
+    shapes = {name: tuple(value.shape) for name, value in fixture.weights.items()}
+    config = config or DiTConfig.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"])
+    return loaded_strictly(lambda: MegaDiT(config), fixture.weights, fixture.name)
 
 
 def guided_run(fixture: Fixture) -> str:

@@ -8,7 +8,6 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.session.events import PartialDecoded
 from paretone.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
 from paretone_app.audio.player import Mode
@@ -18,7 +17,7 @@ from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import SMALL, MakeWindow
 from tests.app.features.other_families import PATIENCE, choose, ended, window_with
 from tests.app.sharing import borrowed  # noqa: F401
-from tests.engine.models.omnivoice.small_release import TEXT, write_release
+from tests.engine.models.omnivoice.small_release import TEXT, fail_once, write_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 OPTIONS = {"clone": False, "steps": 6, "post_process": False}
@@ -120,15 +119,7 @@ def test_what_is_wrong_is_said(own_window: MainWindow, qtbot: QtBot, monkeypatch
     assert cautioned(window).endswith("A still plays the previous take.")
     state.selection.set_option("duration", 0.0)
 
-    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
-    scores = MaskedRun.scores
-
-    def fail_once(self: MaskedRun, *given: object) -> object:
-        for error in failures:
-            raise error
-        return scores(self, *given)
-
-    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    fail_once(monkeypatch)
     assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
     assert cautioned(window).startswith("The last take A failed: The graphics card failed")

@@ -42,14 +42,11 @@ def _places(window: MainWindow) -> dict[QWidget, tuple[str, QPoint]]:
     return {
         one: (f"{type(one).__name__} “{one.accessibleName() or one.toolTip() or one.objectName()}”", at)
         for one in window.findChildren(QWidget)
-        if isinstance(one, CONTROLS) and not one.visibleRegion().isEmpty() and not _inside(one, window)
+        if isinstance(one, CONTROLS) and not one.visibleRegion().isEmpty()
+        # Parts of other controls, and messages, which lie over everything, may move.
+        if not isinstance(one.parentWidget(), (*CONTROLS, QScrollBar)) and not window.notices.banner.isAncestorOf(one)
         for at in [one.mapTo(window, QPoint())]
     }
-
-
-def _inside(one: QWidget, window: MainWindow) -> bool:
-    """Whether it is a part of another control, or of a message, which lies over everything."""
-    return isinstance(one.parentWidget(), (*CONTROLS, QScrollBar)) or window.notices.banner.isAncestorOf(one)
 
 
 def _settled(window: MainWindow, qtbot: QtBot) -> dict[QWidget, tuple[str, QPoint]]:

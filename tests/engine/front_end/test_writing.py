@@ -12,7 +12,7 @@ import pytest
 from paretone.errors import TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.numbers import cardinal, decimal, ordinal, year
-from paretone.front_end.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.speakable import CHINESE, ENGLISH, language_of, markup_notes
 from paretone.front_end.writing import spell_numbers, write_out
 from paretone.models import load_model
@@ -92,11 +92,6 @@ def test_other_languages_are_refused_with_what_is_spoken(sentence: str, named: s
         language_of(sentence, ABLE)
 
 
-@pytest.fixture(scope="module")
-def phonemise() -> NaturalPhonemiser:
-    return NaturalPhonemiser()
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -108,9 +103,9 @@ def phonemise() -> NaturalPhonemiser:
         ("x" * (MOST_CHARACTERS + 1), "50,001 characters, and 50,000 is the limit"),
     ],
 )
-def test_text_that_cannot_be_spoken(phonemise: NaturalPhonemiser, text: str, sentence: str) -> None:
+def test_text_that_cannot_be_spoken(text: str, sentence: str) -> None:
     with pytest.raises(TextError, match=sentence):
-        phonemise(text)
+        default_phonemiser()(text)
 
 
 def test_the_front_end_needs_no_torch() -> None:

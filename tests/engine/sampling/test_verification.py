@@ -40,18 +40,14 @@ def tables(seed: int, length: int) -> Tables:
 
 def verdicts(rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor) -> Iterator[tuple]:
     """Every verdict on a draft, and how likely it is."""
-    stays = _stays(rule, drafted, proposals, checks)
+    # With which probability each random number lets its token stay. A token of probability 0 is in the way of seeing
+    # those after it token by token, which then do not matter.
+    stays = list(rule(drafted, proposals, checks, lambda: YES).acceptance)
+    stays += [0.0] * (len(drafted) - len(stays))
     for outcome in itertools.product((True, False), repeat=len(drafted)):
         likely = math.prod(share if kept else 1 - share for kept, share in zip(outcome, stays, strict=True))
         if likely:
             yield likely, rule(drafted, proposals, checks, iter([YES if one else NO for one in outcome]).__next__)
-
-
-def _stays(rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor) -> list[float]:
-    """With which probability each random number lets its token stay. A token of probability 0 is in the way of seeing
-    those after it token by token, which then do not matter."""
-    found = list(rule(drafted, proposals, checks, lambda: YES).acceptance)
-    return found + [0.0] * (len(drafted) - len(found))
 
 
 def committed(rule: Rule, p: Tables, q: Tables, length: int) -> tuple[dict[tuple[int, ...], float], float]:

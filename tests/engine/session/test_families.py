@@ -10,7 +10,6 @@ import pytest
 
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import voice
-from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.session import events
 from paretone.session.commands import Cancel, CaptureAttention, ComputeView, DecodePartial, LoadModel, Synthesise
 from paretone.session.engine_thread import EngineThread
@@ -171,15 +170,7 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(small: Small) -> None:
 
 
 def test_after_a_device_was_lost_the_model_is_there_again(masked: Small, monkeypatch: pytest.MonkeyPatch) -> None:
-    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
-    scores = MaskedRun.scores
-
-    def fail_once(self: MaskedRun, *given: object) -> object:
-        for error in failures:
-            raise error
-        return scores(self, *given)
-
-    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    small_release.fail_once(monkeypatch)
     masked.engine.submit(Synthesise(30, small_release.TEXT, masked.voice, masked.plain))
     failed = masked.recorder.end_of(30)
     assert isinstance(failed, events.JobFailed)

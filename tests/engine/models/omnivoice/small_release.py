@@ -7,11 +7,13 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import save_file
 
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import voice
+from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.observer import Observer
@@ -80,3 +82,16 @@ def spoken(
     model: OmniVoiceSpeech, chosen: Setting, text: str = TEXT, observer: object = None, by: Voice | None = None
 ) -> Synthesis:
     return synthesise(model, text, by or voice(), chosen, (), observer or Observer())
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next evaluation fails as on a graphics card that is lost."""
+    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
+    scores = MaskedRun.scores
+
+    def failing(self: MaskedRun, *given: object) -> object:
+        for error in failures:
+            raise error
+        return scores(self, *given)
+
+    monkeypatch.setattr(MaskedRun, "scores", failing)
