@@ -27,11 +27,6 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 TYPES = {one.type for one in actions(cli.parser()) if one.type not in (None, *PLAIN)}
 
 
-def test_there_are_types_of_our_own() -> None:
-    """So that the next test has something to look at."""
-    assert {arguments.positive, arguments.count, arguments.above_zero} < TYPES
-
-
 @pytest.mark.parametrize("text", ["abc", "1/0"])
 @pytest.mark.parametrize("kind", sorted(TYPES, key=lambda one: one.__name__), ids=lambda one: one.__name__)
 def test_types_say_what_they_want(kind: object, text: str) -> None:
@@ -72,6 +67,7 @@ def test_what_an_option_wants_and_what_may_be_meant_is_said(typed: tuple, words:
 
 
 def test_what_fits_is_taken() -> None:
+    assert {arguments.positive, arguments.count, arguments.above_zero} < TYPES, "there are types of our own to look at"
     assert [arguments.positive("1"), arguments.count("0"), arguments.above_zero("1e-4")] == [1, 0, 1e-4]
     options = cli.parser().parse_args(["train", "cfg-free", "--w", "2/3", "--work", "runs", "--steps", "1"])
     assert options.weight == pytest.approx(2 / 3)

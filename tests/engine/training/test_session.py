@@ -5,6 +5,8 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -55,19 +57,7 @@ def _log(work: Path) -> list[dict]:
     return [json.loads(line) for line in (work / LOG).read_text(encoding="utf-8").splitlines()]
 
 
-def _assert_equal(one: object, other: object, where: str = "state") -> None:
-    if isinstance(one, torch.Tensor):
-        assert torch.equal(one, other), where
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key, value in one.items():
-            _assert_equal(value, other[key], f"{where}.{key}")
-    elif isinstance(one, (list, tuple)):
-        assert len(one) == len(other), where
-        for index, (left, right) in enumerate(zip(one, other, strict=True)):
-            _assert_equal(left, right, f"{where}.{index}")
-    else:
-        assert one == other, where
+_assert_equal = partial(torch.testing.assert_close, rtol=0, atol=0)
 
 
 class Interrupted(Exception):
@@ -149,39 +139,27 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Pa
     assert _run(vocoder(), tmp_path, resume=True, steps=4).number == 4
 
 
-def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    recipe = vocoder()
-    session = _begun(recipe, tmp_path, steps=1_000)
-    step = recipe.step
-
-    def interrupted_step(number: int, progress: float) -> dict[str, float]:
-        if number == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-        return step(number, progress)
-
-    monkeypatch.setattr(recipe, "step", interrupted_step)
-    handler = signal.getsignal(signal.SIGINT)
-    assert session.run() is False and session.number == 3
-    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 3
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert _run(vocoder(), tmp_path, steps=5, resume=True).number == 5
-
-
-def test_control_c_ends_a_validation_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Of a large model it takes minutes."""
-    recipe, said = vocoder(), []
-    session = TrainingSession(recipe, tmp_path, Budget(steps=5), INTERVALS, report=said.append)
+@pytest.mark.parametrize(("method", "call", "left"), [("step", 3, 3), ("validate", 1, 4)])
+def test_control_c_finishes_a_step_ends_a_validation_and_leaves_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, call: int, left: int
+):
+    """A validation of a large model takes minutes."""
+    recipe, said, calls = vocoder(), [], count(1)
+    session = TrainingSession(recipe, tmp_path, Budget(steps=1_000), INTERVALS, report=said.append)
     session.begin(resume=False)
-    validate = recipe.validate
+    whole = getattr(recipe, method)
 
-    def interrupted_validation() -> dict[str, float]:
-        os.kill(os.getpid(), signal.SIGINT)
-        return validate()
+    def interrupted(*given: float) -> dict[str, float]:
+        if next(calls) == call:
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(*given)
 
-    monkeypatch.setattr(recipe, "validate", interrupted_validation)
-    assert session.run() is False
-    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == session.number == 4
-    assert not any("held out" in line for line in said)
+    monkeypatch.setattr(recipe, method, interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    assert session.run() is False and session.number == left
+    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == left
+    assert signal.getsignal(signal.SIGINT) is handler and not any("held out" in line for line in said)
+    assert _run(vocoder(), tmp_path, steps=left + 2, resume=True).number == left + 2
 
 
 def test_every_step_and_validation_is_told(tmp_path: Path):
