@@ -194,10 +194,7 @@ def _scoring(count: int) -> Any:
                     found.append(total)
             sums = code.sums([one for found in products for one in found])
             for row, address in enumerate(outs):
-                places = ir.Constant(
-                    ir.VectorType(ir.IntType(32), together), list(range(row * together, (row + 1) * together))
-                )
-                part = builder.shuffle_vector(sums, _NOTHING, places)
+                part = code.chosen(sums, _NOTHING, range(row * together, (row + 1) * together))
                 code.write(builder.fadd(builder.load(code.at(address, 0, group), align=4), part), address)
             return [
                 builder.add(at, builder.mul(step, _ADDRESS(together))),
