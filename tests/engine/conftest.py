@@ -64,4 +64,5 @@ def paretone(model: SpeechModel, console: Console, monkeypatch: pytest.MonkeyPat
     """The command line with ``model``, a fixture of the test's own, which is loaded already."""
     monkeypatch.setattr(models, "load_model", lambda name, **more: model)
     monkeypatch.setattr(Model, "available", True)
+    monkeypatch.setattr(Model, "folder_at", lambda self, folder="": self.folder)
     return console
