@@ -217,7 +217,6 @@ class PalettePresenter(Presenter):
             yield from presenter.findable()
 
     def keys(self) -> Iterator[Findable]:
-        """Actions with keys, and the keys of the panels."""
         yield from (one for one in self._of_actions() if one.detail)
         for place, what, keys in self._keys:
             go = partial(self._workspaces.go_to, place.name)

@@ -104,7 +104,6 @@ class Presenter(QObject):
         return True
 
     def _opened(self, kind: type[Panel]) -> Panel | None:
-        """The open dialog of this class."""
         return self._window.findChild(kind, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _add_exports(self, what: str, ask: Callable[[str], object]) -> tuple[Action, ...]:

@@ -43,10 +43,7 @@ EDIT = Feature(
             "Ctrl+Shift+C",
         ),
         FeatureAction(
-            "find",
-            "&Find…",
-            "Search the panel with the focus; in any other panel, and again, everything",
-            "Ctrl+F",
+            "find", "&Find…", "Search the panel with the focus; in any other panel, and again, everything", "Ctrl+F"
         ),
         FeatureAction("preferences", "&Preferences…", "Theme, device, data folder and layout", "Ctrl+,"),
     ),

@@ -50,7 +50,6 @@ LONGEST_SECONDS = 12.0
 MOST_SLIDERS = 12
 """Most sounds on one MUSHRA page, with hidden reference and anchors (BS.1534-3)."""
 SILENT_LUFS = -120.0
-"""Level recorded for silence."""
 TOLERANCE_DECIBELS = 0.1
 """Largest difference in loudness between the sounds of a trial."""
 

@@ -58,7 +58,6 @@ class Row:
     busy: int = 0
     """Finished takes made while other programs kept the machine busy."""
     served: bool = False
-    """Whether it is a server."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +297,6 @@ def _parts(
 
 
 def _as_made(setting: Setting, table: Artefact | None) -> Setting:
-    """``setting`` with the artefact of its takes."""
     used = prepared_entry(setting)
     if used is None or table is None or used.artefact:
         return setting

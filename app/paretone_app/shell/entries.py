@@ -146,7 +146,6 @@ class Term:
 
     @property
     def label(self) -> str:
-        """Title and symbol."""
         return f"{self.title} {self.symbol}".rstrip()
 
     @property

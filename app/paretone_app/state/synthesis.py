@@ -333,7 +333,6 @@ class Synthesis(QObject):
 
     @property
     def baseline_is_current(self) -> bool:
-        """Whether A is the baseline of the current selection."""
         return self._is_current(self._comparison.take_a, self._selection.baseline_setting)
 
     @property

@@ -406,7 +406,6 @@ def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
 
 
 def _median(values: list[float | None]) -> float | None:
-    """Median of the known values."""
     found = [value for value in values if value is not None]
     return median(found) if found else None
 

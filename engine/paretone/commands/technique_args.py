@@ -85,12 +85,10 @@ def number(text: str, title: str) -> int | float:
 
 # --- Artefacts from files ---------------------------------------------------------------------------------------------
 def from_files() -> tuple[tuple[Technique, ArtefactFile], ...]:
-    """Techniques with artefacts from files, and the files' declarations."""
     return tuple((one, one.artefact_file) for one in techniques() if one.artefact_file is not None)
 
 
 def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """Options that give files, with the given paths."""
     found = ((file.option, getattr(options, file.option)) for _, file in from_files())
     return [(option, path) for option, path in found if path]
 

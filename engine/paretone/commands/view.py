@@ -73,7 +73,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _calibrated(view: View) -> list[Technique]:
-    """The view's technique, if it is calibrated."""
     own = (one for one in techniques() if one.prepared_by == "calibration")
     return [one for one in own if any(named_view(name) is view for name in one.views)]
 

@@ -127,7 +127,6 @@ class OptionLedger:
 
 
 SEED = "seed"
-"""Name of the seed in a ledger."""
 
 
 def value_text(knob: Knob, value: object) -> str:

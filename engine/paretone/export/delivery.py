@@ -35,7 +35,6 @@ class Made:
 
 
 Content = bytes | Copied | Made
-"""Content of a delivered file."""
 
 
 def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[int, int], None]) -> tuple[Path, ...]:

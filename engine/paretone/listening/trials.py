@@ -83,8 +83,6 @@ class RecordError(PlainError):
 
 @dataclass(frozen=True)
 class ConditionRecord:
-    """A judged condition and its gain."""
-
     key: str
     """Fingerprint of the setting without seed; MUSHRA's ``anchor35`` and ``anchor70``; ``voice``: its recording."""
     title: str

@@ -256,7 +256,6 @@ _DECLARED = {
     _heard("silence", "Silence", NEITHER): "Share of frames 40 dB below the loudest one of the take.",
     Metric("audio_seconds", "Length", NEITHER, "s", of=_measured("audio_seconds")): "Seconds of new audio.",
 }
-"""Metrics with their definitions."""
 METRICS = tuple(replace(one, definition=words) for one, words in _DECLARED.items())
 
 JUDGED = tuple(one for one in METRICS if one.judge)

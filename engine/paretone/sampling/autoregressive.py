@@ -63,7 +63,6 @@ class Cycle:
     drafted: tuple[int, ...] = ()
     """The draft's proposal, including a stop id."""
     accepted: int = 0
-    """Number of accepted drafts."""
     outcome: str = "decoded"
     """Origin of the last token or of the stop id: ``decoded`` without a draft, ``resampled`` after a rejection,
     ``bonus`` after full acceptance, ``accepted`` if a drafted stop id ended speech."""

@@ -48,11 +48,7 @@ async def listening(application: web.Application, host: str, port: int, grace: f
 
     logging.getLogger("aiohttp.server").addFilter(_is_not_malformed)
     runner = web.AppRunner(
-        application,
-        access_log=None,
-        handler_cancellation=True,
-        shutdown_timeout=grace,
-        keepalive_timeout=IDLE_SECONDS,
+        application, access_log=None, handler_cancellation=True, shutdown_timeout=grace, keepalive_timeout=IDLE_SECONDS
     )
     await runner.setup()
     try:

@@ -154,7 +154,6 @@ class StudyObserver(MeasuringObserver, StudyFollower):
     def __init__(self, job: RunningJob) -> None:
         super().__init__(job)
         self.made = 0
-        """Takes of this run."""
         self._pausing = job.pausing
         self._folder = ""
         self._seconds_left: float | None = None

@@ -138,7 +138,6 @@ class Library(Database):
         return self._read(_summary, f"SELECT {self._columns} FROM takes ORDER BY created DESC, id DESC", ())
 
     def summary(self, take: str) -> TakeSummary:
-        """A take without audio."""
         found = self._read(_summary, f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
         if not found:
             raise self._unknown(take)

@@ -36,11 +36,7 @@ from paretone.wording import grouped
 
 LIMIT = 20_000
 """Default limit of a study's takes, unless the study sets ``limit``."""
-SENTENCES = {
-    "harvard": catalogue.harvard_sentences,
-    "unseen": catalogue.unseen_sentences,
-    "demo": catalogue.sentences,
-}
+SENTENCES = {"harvard": catalogue.harvard_sentences, "unseen": catalogue.unseen_sentences, "demo": catalogue.sentences}
 """Sentences that a study can name."""
 PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 """Five seeds used in published evaluations, ``seeds = "paper"``."""

@@ -22,7 +22,6 @@ GROUP = "paretone.techniques"
 @dataclass
 class Registry(PlugIns):
     techniques: tuple[Technique, ...] = ()
-    """In the order of lists."""
 
 
 def techniques() -> tuple[Technique, ...]:

@@ -40,14 +40,7 @@ from paretone.training.batches import Corpus
 from paretone.training.features import Example, Examples, check_rows, prepare, reader
 from paretone.training.flow_matching import FlowMatchingOptions
 from paretone.training.flow_subjects import JOINED, F5Subject, Subject
-from paretone.training.learner import (
-    SMALL_PARAMETERS,
-    JoinedLearner,
-    LearningRecipe,
-    Network,
-    Rates,
-    Scheduled,
-)
+from paretone.training.learner import SMALL_PARAMETERS, JoinedLearner, LearningRecipe, Network, Rates, Scheduled
 from paretone.training.manifest import ManifestRow, read_manifest, require_both
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher

@@ -29,7 +29,6 @@ LONG_MINUTES = 240
 @dataclass(frozen=True)
 class TrainingPlan:
     training: str
-    """Name of the :class:`TrainingForm`."""
     manifest: str
     work: str
     minutes: float
@@ -99,7 +98,6 @@ class TrainingForm:
     """Knob values that suit the model better than the defaults."""
     needs_manifest: bool = False
     remark: Callable[[Values], str] = lambda knobs: ""
-    """Remark on the knobs, as a sentence."""
     why_not: Callable[[ModelInfo], str] = lambda info: ""
     """Reason why a model of its families cannot be trained, as a sentence, or ``""``."""
     estimate: Callable[[ModelInfo, bool], str] = lambda info, spoken: ""

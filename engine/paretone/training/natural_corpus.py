@@ -76,7 +76,6 @@ class Manner:
     strength: float = 0.0
     """Strength of the emphasis, from 0 to 1."""
     seed: int = 0
-    """Seed of the noise in the voice."""
 
 
 @dataclass(frozen=True)

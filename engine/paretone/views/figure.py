@@ -129,8 +129,6 @@ class BarSeries:
 
 @dataclass(frozen=True)
 class Bars:
-    """Groups of adjacent bars."""
-
     title: str
     x: Axis
     y: Axis
@@ -164,7 +162,6 @@ class Provenance:
     created: str = ""
     """UTC, ISO 8601."""
     seconds: float = 0.0
-    """Seconds of computing."""
 
     @property
     def stem(self) -> str:

@@ -18,7 +18,6 @@ class Task:
 
     model: SpeechModel
     utterance: Utterance
-    """The inspected sentence."""
     setting: Setting
     """Setting whose options the sampler uses. Of its techniques a view uses those that it shows; a technique calibrated
     by the view takes its knobs from here."""

@@ -37,7 +37,6 @@ class DemaskingGrid(LineCanvas):
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
         self.fill = colours.accelerated
-        """Colour of committed codes."""
         self._passage: DemaskedPassage | None = None
         self._codebooks = self._frames = 0
         self._frame_seconds = 0.04

@@ -38,7 +38,6 @@ class StepBars(Painted):
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
         self.fill = colours.accelerated
-        """Colour of the bars."""
         self._counts: tuple[int, ...] = ()
         self._step = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -33,7 +33,6 @@ class Row:
     figure: str = ""
     """Value of the objective, as text."""
     chosen: bool = False
-    """Whether it is the one in use."""
 
 
 class Ruler(Painted):

@@ -222,7 +222,7 @@ class TrialPage(SoundPage):
         middle = (self._sounds(), high), self.time_line, self._answers()
         build.fill(VBoxLayout(self), (*top, *middle, below, self.hint, self.facts), (GAP,) * 4)
         looping: Keys = (
-            ("L", self._toggle_loop),
+            ("L", lambda: self._set_loop(0.0, self._seconds) if self._loop is None else self._put_loop(None)),
             ("[", lambda: self._set_loop_end(0)),
             ("]", lambda: self._set_loop_end(1)),
             ("Backspace", lambda: self.player.seek(self._loop[0] if self._loop else 0.0)),
@@ -279,12 +279,6 @@ class TrialPage(SoundPage):
         end = min(max(end, start + SHORTEST_LOOP_SECONDS), self._seconds)
         start = max(0.0, min(start, end - SHORTEST_LOOP_SECONDS))
         self._put_loop((start, end))
-
-    def _toggle_loop(self) -> None:
-        if self._loop is None:
-            self._set_loop(0.0, self._seconds)
-        else:
-            self._put_loop(None)
 
     def _put_loop(self, loop: tuple[float, float] | None) -> None:
         self._loop = loop

@@ -55,8 +55,7 @@ class ListenPresenter(Presenter):
     def _build_listen(self) -> QWidget:
         from paretone_app.features.listen.panel import ListenPanel
 
-        deck = self._player.deck
-        state, add = self._state, self._actions["add_lane"]
+        deck, state, add = self._player.deck, self._state, self._actions["add_lane"]
         self.listen = ListenPanel(deck, state.playing, state.comparison, self._theme.colours, add)
         self.listen.seek_wanted.connect(deck.seek_in_takes)
         self.listen.loop_wanted.connect(deck.loop_in_takes)

@@ -42,7 +42,6 @@ from paretone_app.widgets.screen_readers import announce
 
 class Playback(QObject):
     problem_changed = Signal(str)
-    """Why nothing can be heard, or ``""``."""
     probing_changed = Signal(bool)
 
     def __init__(self, player: Player, playing: Playing, parent: QObject | None = None) -> None:
@@ -252,7 +251,7 @@ class PlayerControl(QObject):
         bar.match.toggled.connect(deck.set_matching)
         bar.strip.sought.connect(deck.seek)
         bar.strip.region_drawn.connect(lambda start, end: deck.set_loop((start, end)))
-        bar.disabled.connect(self._fall_silent)
+        bar.disabled.connect(lambda: None if deck.lent else deck.player.pause())
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_deck)
         playback.problem_changed.connect(lambda problem: bar.show_problem(problem, playback.looked))
@@ -279,7 +278,3 @@ class PlayerControl(QObject):
         self.bar.show_heard(now, [lane for lane, take in deck.takes.items() if take is not None])
         self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)
-
-    def _fall_silent(self) -> None:
-        if not self.deck.lent:
-            self.deck.player.pause()

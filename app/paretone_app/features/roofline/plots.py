@@ -417,7 +417,6 @@ class RooflinePlot(Chart):
             yield Label(name, self._colour(point.side), where, ground=True, leader=place)
 
     def _touches(self, spot: QRectF) -> bool:
-        """Whether ``spot`` overlaps any part of a point."""
         rooms = ((self._place(one), self._radius(one)) for one in self.points)
         return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
 

@@ -106,7 +106,6 @@ class ServersPanel(QWidget):
         self.canvas = FigureCanvas(colours)
         self._records: tuple[ServerRecord, ...] = ()
         self._of_row: list[ServerRecord] = []
-        """Record of each row of the table."""
         em = self.fontMetrics().height()
         parts = [(self.table, 2), (self.canvas, 3)]
         self.pages = Invited(build.splitter(Qt.Orientation.Vertical, parts, [12 * em, 18 * em], em))

@@ -44,7 +44,6 @@ class ServersPresenter(Presenter):
         """Newest first; while one is measured, that is the first."""
         self._cancelled = threading.Event()
         self._worker: Background | None = None
-        """Of the running measurement."""
         self._unjudged: list[list[Take]] = []
         """Replies to each load of the running measurement."""
         self._judging: dict[int, tuple[str, int, list[Take]]] = {}

@@ -362,7 +362,6 @@ class TechniqueList(QWidget):
             group.grid.set_colours(colours)
 
     def where_to_use(self, name: str) -> QWidget:
-        """The control that switches a technique on."""
         return self.groups[name] if name in self._shown else self.add
 
     def show_techniques(self) -> None:

@@ -34,8 +34,7 @@ class StrategyPresenter(StorePresenter):
         self.state = StrategyState(services.state, services.folder / "calibrations", self, SHIPPED)
         self.strategy: StrategyPanel | None = None
         self.later = {"strategy": self._build_strategy}
-        actions, state = services.actions, services.state
-        table = self.state
+        actions, state, table = services.actions, services.state, self.state
         actions.bind(actions["calibrate"], table.calibrate, table.why_not_prepare)
         ask = partial(self._ask_for_file, "Official strategy table", file_dialogs.JSON, self.import_table)
         actions.bind(actions["import_table"], ask, state.selection.why_not_ready)

@@ -53,7 +53,6 @@ def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
 
 
 MOST_VALUES = 10_000
-"""Most values of one range."""
 KINDS = {
     "at_most": "at most",
     "at_least": "at least",

@@ -131,7 +131,6 @@ class Dimension:
 
 
 def _usual_options(model: str, setting: Setting) -> Values:
-    """The default options of another model."""
     try:
         return setting.options if model == setting.model else catalogue.entry(model).options_with()
     except SettingError:

@@ -130,7 +130,6 @@ class TakeCells(CursorCanvas):
         return 2.5 * self.fontMetrics().height()
 
     def _cell(self, grid: TakeGrid) -> tuple[float, float]:
-        """Width and height of a cell."""
         (rows, columns), em = grid.shape, self.fontMetrics().height()
         wide, high = (self.width() - self._label_width - 2) / columns, (self.height() - self._top - 2) / rows
         return min(wide, _MOST[0] * em), min(high, _MOST[1] * em)

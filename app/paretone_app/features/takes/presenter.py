@@ -125,8 +125,7 @@ class TakesPresenter(Presenter):
         ask = partial(self._ask_for_folder, "Folder for the WAV files", self.save_wavs)
         actions.bind(actions["save_wav"], ask, lambda: "" if self._compared else "Make a take first.")
         actions.bind(
-            actions["data_folder"],
-            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder))),
+            actions["data_folder"], lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder)))
         )
         ask = partial(self._ask_for_folder, "Folder for takes and calibrations", self.move_data)
         actions.bind(actions["choose_data_folder"], ask)

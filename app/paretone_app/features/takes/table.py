@@ -301,7 +301,6 @@ class TakesModel(QAbstractTableModel):
             self.endInsertRows()
 
     def _replace(self, take: TakeSummary) -> None:
-        """Replace the take with the same id."""
         known = next(place for place, one in enumerate(self._takes) if one.id == take.id)
         before, self._takes[known] = self._takes[known], take
         self._ordered = None

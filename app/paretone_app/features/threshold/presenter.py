@@ -10,7 +10,7 @@ from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.features.strategy.state import NAME
-from paretone_app.state.jobs import Job, Kind
+from paretone_app.state.jobs import Kind
 
 if TYPE_CHECKING:
     from paretone_app.features.threshold.panel import ThresholdPanel
@@ -28,7 +28,7 @@ class ThresholdPresenter(Presenter):
         self.later = {"threshold": self._build_threshold}
         for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_record)
-        state.jobs.ended.connect(self._job_ended)
+        state.jobs.ended.connect(lambda job: self._show_record() if job.kind is Kind.CALIBRATE else None)
         calibrate = services.actions["calibrate"]
         tip = "Measure every layer and step again at this δ, for an exact table"
         self._calibrate = services.actions.add("Calibrate", self._calibrate_here, tip, lambda: calibrate.reason)
@@ -87,7 +87,3 @@ class ThresholdPresenter(Presenter):
     def _calibrate_here(self) -> None:
         self._strategy.set_threshold(built(self.threshold).threshold)
         self._actions["calibrate"].trigger()
-
-    def _job_ended(self, job: Job) -> None:
-        if job.kind is Kind.CALIBRATE:
-            self._show_record()

@@ -87,7 +87,6 @@ class FrontRow(QObject):
 
     @property
     def on(self) -> bool:
-        """Whether the row is in the player."""
         return bool(self._row) and self.player.deck.row is self._row
 
     @property

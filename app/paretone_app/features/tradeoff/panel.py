@@ -128,7 +128,6 @@ class TradeoffPanel(ShownPanel):
         self.show_remarks()
 
     def set_a(self, reference: Reference | None) -> None:
-        """Set the reference for differences: take A."""
         if reference != self._a:
             self._a = reference
             self._show_point()

@@ -215,8 +215,7 @@ class TradeoffPresenter(Presenter):
             actions[name].explain(why_not)
         for name in _LOOKS:
             actions[name].explain(self._why_not_built)
-        own = (*_LOOKS, *of_points, *of_point, "shown_study", "shown_rank")
-        self._own = {name: actions[name] for name in own}
+        self._own = {name: actions[name] for name in (*_LOOKS, *of_points, *of_point, "shown_study", "shown_rank")}
         self._open = actions.add(
             "&Open study…",
             lambda: self._ask_for_folder("Folder of a study’s results", self.open_study),

@@ -130,8 +130,6 @@ FLOW_OPTIONS = (
 
 @dataclass(frozen=True)
 class FlowConfig(FlowSizes):
-    """CosyVoice 2's."""
-
     encoder: EncoderConfig = EncoderConfig()
     estimator: EstimatorConfig = EstimatorConfig()
 

@@ -96,8 +96,6 @@ class Backbones:
 
 
 class PlannedFlow(ABC):
-    """A flow that runs :class:`FlowPlan`."""
-
     info: ModelInfo
     backbone: Any
     _backbones: Backbones

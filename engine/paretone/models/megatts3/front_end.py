@@ -153,8 +153,6 @@ _UNREADABLE = (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxEr
 
 @dataclass(frozen=True)
 class PromptRecording:
-    """A recording as input of the models."""
-
     samples: np.ndarray = field(repr=False)
     """(n,) float32 at 24 kHz, including the appended silence."""
     lufs: float

@@ -39,7 +39,6 @@ PARTS = ("encoder.", "proj_to_z.")
 FIRST_BIAS, LAST_WEIGHT = "encoder.encoder.model.0.conv.conv.bias", "proj_to_z.weight"
 STRIDES = (2, 4, 4, 5, 6)
 LOG_VARIANCE = (-30.0, 20.0)
-"""Bounds of log variances."""
 
 
 class PaddedConv1d(nn.Module):

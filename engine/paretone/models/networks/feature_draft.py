@@ -18,13 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.models.networks.causal import (
-    CausalConfig,
-    CausalLayer,
-    CausalTransformer,
-    rotate,
-    rotations,
-)
+from paretone.models.networks.causal import CausalConfig, CausalLayer, CausalTransformer, rotate, rotations
 
 
 class FeatureDraft(nn.Module):

@@ -23,14 +23,7 @@ from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.causal import (
-    CausalConfig,
-    GroupedAttention,
-    Probe,
-    TransformerLayer,
-    rotate,
-    rotations,
-)
+from paretone.models.networks.causal import CausalConfig, GroupedAttention, Probe, TransformerLayer, rotate, rotations
 from paretone.models.networks.shapes import Modules
 
 

@@ -10,7 +10,6 @@ LAYOUT = "omnivoice"
 """Layout of the official checkpoint, in declarations."""
 INSTALL = how_to_add("omnivoice")
 FRAME_RATE = 25
-"""Frames per second."""
 LONGEST_CANVAS, CHUNK = 30.0, 15.0
 """Maximum expected seconds of a text on one canvas, and of the chunks of a longer one."""
 LONGEST_TOLD = 600.0

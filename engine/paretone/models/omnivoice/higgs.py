@@ -98,7 +98,6 @@ class HiggsConfig:
 
     @property
     def frame_rate(self) -> float:
-        """Frames per second."""
         return self.sample_rate / self.hop
 
     @property

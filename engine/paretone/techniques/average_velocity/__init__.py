@@ -57,8 +57,6 @@ SINGLE_SHARE = 0.45
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """Choices of the targets of a training."""
-
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
     """Steps of the frozen model that one evaluation from noise to speech replaces; proportionally fewer for parts, at

@@ -361,7 +361,6 @@ def changes_of(rows: Rows, candidates: Sequence[SkipAction], restoring: bool) ->
 
 
 _SAVING = {SkipAction.NONE: 0, SkipAction.BS: 1, SkipAction.TS: 2}
-"""Rank of actions by their savings."""
 
 
 def _copied(memory: LayerMemory) -> LayerMemory:

@@ -43,8 +43,6 @@ WARM_UP = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """Choices of the targets of a training."""
-
     method: str = METHODS[0]
     weight_warm_up: float = 0.1
     """Share of the budget over which w rises from 0, the value of the initial model."""

@@ -131,7 +131,6 @@ def _edits(heard: Mapping[tuple[str, int], Verdict], one: tuple[str, int]) -> fl
 LEAVE_OUT = "leave_one_layer_out"
 """Field of a study's file that adds one setting without each layer."""
 LAYERS = "layers"
-"""Field with the number of layers."""
 
 
 def settings(fields: Fields, model: str, options: Values) -> Iterator[tuple[Setting, str]]:

@@ -4,6 +4,7 @@ as a checkpoint for other software."""
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from paretone.commands import arguments, train
@@ -13,7 +14,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.session.commands import ExportWeights
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
-from paretone.techniques.speculative import DraftRequest
+from paretone.techniques.speculative import DraftRequest, OfLayers
 from paretone.wording import counted
 
 
@@ -57,10 +58,7 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
     request = DraftRequest(
         **train.companion_request(options),
         features=options.features,
-        lower=options.lower,
-        upper=options.upper,
-        spoken_share=options.spoken_share,
-        overlap_share=options.overlap_share,
+        **{one.name: getattr(options, one.name) for one in fields(OfLayers)},
         initial=train.path_text(options.initial),
     )
     trained = train.trained(speculative.NAME, request, session)

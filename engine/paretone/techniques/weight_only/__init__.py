@@ -152,7 +152,6 @@ class MeasureWeights:
 class WeightsMeasured:
     measured: tuple[Measured, ...]
     path: str
-    """File of the record."""
 
 
 NAME = "weight_only"
