@@ -4,7 +4,6 @@ import gc
 import random
 
 import pytest
-from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QUndoCommand
 from PySide6.QtWidgets import QApplication, QDockWidget
 from pytestqt.qtbot import QtBot
@@ -12,11 +11,6 @@ from shiboken6 import delete, isValid
 
 from tests.app.conftest import SMALL, MakeWindow, ready
 from tests.workload import workload
-
-
-def _is_ours(one: QObject) -> bool:
-    """Bars and layouts are Qt's own, which ends them itself."""
-    return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("paretone_app.")
 
 
 def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: MakeWindow, qtbot: QtBot) -> None:
@@ -45,7 +39,9 @@ def test_a_window_may_end_in_any_order(make_window: MakeWindow, qtbot: QtBot, se
     window.action.undo.trigger()
     with qtbot.waitSignal(window.closed):
         window.close()
-    children = [one for one in window.children() if _is_ours(one)]
+    # Bars and layouts are Qt's own, which ends them itself.
+    ours, package = QAction | QDockWidget, "paretone_app."
+    children = [one for one in window.children() if isinstance(one, ours) or type(one).__module__.startswith(package)]
     random.Random(seed).shuffle(children)
     assert len(children) > 50
 

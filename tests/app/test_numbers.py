@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QGraphicsSimpleTextItem, QHeaderView, QLabel, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QGraphicsSimpleTextItem, QLabel, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
 import paretone
@@ -145,7 +146,9 @@ def _texts(around: QWidget) -> Iterator[str]:
         if isinstance(one, QLabel | QAbstractSpinBox):
             yield one.text()
         elif isinstance(one, QTableView):
-            yield from _cells(one)
+            model = one.model()
+            for row, column in product(range(model.rowCount()), range(model.columnCount())):
+                yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")
         elif isinstance(one, Chart):
             yield from _painted(one)
 
@@ -156,14 +159,6 @@ def _painted(chart: Chart) -> Iterator[str]:
     yield from (label.text for labels in items(chart, Labels) for label, _ in labels.placed)
     yield from (entry.text for legend in items(chart, Legend) for entry in legend.entries)
     yield from (item.text() for item in items(chart, QGraphicsSimpleTextItem))
-
-
-def _cells(table: QTableView) -> Iterator[str]:
-    model = table.model()
-    assert not isinstance(model, QHeaderView)
-    for row in range(model.rowCount()):
-        for column in range(model.columnCount()):
-            yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")
 
 
 def test_a_knob_is_written_in_one_way_whatever_wrote_the_label() -> None:

@@ -91,7 +91,9 @@ def check(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 kind.read(there, path)
         except kind.errors as error:
             refused += 1
-            check_sentence(str(error).replace(str(there), ""), what)
+            sentence = str(error).replace(str(there), "")
+            assert 20 < len(sentence) < LONGEST and "Traceback" not in sentence, (what, sentence[:LONGEST])
+            assert "\n" in sentence or sentence.rstrip()[-1] in ".!?)", (what, sentence[:LONGEST])
         except Exception as error:
             kept = Path(os.environ.get("PARETONE_ARTEFACTS", tmp_path)) / f"{kind.name}-{seed}-{path.name}"
             shutil.copy(path, kept)
@@ -99,12 +101,6 @@ def check(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.rmtree(there)
     assert not (tmp_path / "ran").exists()
     assert refused or EACH < 10 or kind.forgiving
-
-
-def check_sentence(sentence: str, what: str) -> None:
-    assert 20 < len(sentence) < LONGEST, (what, sentence[:LONGEST])
-    assert "Traceback" not in sentence, what
-    assert "\n" in sentence or sentence.rstrip()[-1] in ".!?)", (what, sentence[:LONGEST])
 
 
 # --- Damage -----------------------------------------------------------------------------------------------------------

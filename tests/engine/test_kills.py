@@ -91,14 +91,6 @@ def finished(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def age(folder: Path, seconds: float) -> None:
-    """Have everything below ``folder`` been written ``seconds`` earlier."""
-    before = time.time() - seconds
-    for place, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            os.utime(Path(place) / name, (before, before), follow_symlinks=False)
-
-
 # --- A training and its result ---------------------------------------------------------------------------------------
 STEPS = workload(1200, 300)
 
@@ -219,7 +211,9 @@ def test_exports_killed_at_random_moments_are_whole_or_not_there(tmp_path: Path)
     left = tmp_path / f"{TEMPORARY}left"
     left.mkdir()
     (left / "half").write_bytes(b"x")
-    age(tmp_path, 2 * ABANDONED_SECONDS)
+    before = time.time() - 2 * ABANDONED_SECONDS
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (before, before), follow_symlinks=False)
     assert not killed(write_everywhere, tmp_path, moment=60.0)
     assert [one for one in tmp_path.rglob("*") if one.name.startswith(TEMPORARY)] == []
 

@@ -26,10 +26,6 @@ def tolerances(fixture: Fixture) -> list[str]:
     return [match[1] for name in fixture.names if (match := re.fullmatch(r"beta([\d.]+)\.accept_prob", name))]
 
 
-def traced_tolerances(fixture: Fixture) -> list[str]:
-    return [name.removeprefix("trace_beta") for name in fixture.description if name.startswith("trace_beta")]
-
-
 def language_model(fixture: Fixture, kind: str, case: str) -> tuple[TokenModel, TokenModel, Request]:
     """Target, draft and request of the traces."""
     other = fixture.beside("cosyvoice2_lm")
@@ -111,9 +107,10 @@ def test_parity_ssd_greedy_is_the_target(fixture: Fixture, kind: str) -> None:
     assert tokens[: said["n_tokens"]] == fixture["greedy_beta0.tokens"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("fixture", "tolerance", "kind", "guarded"), alternating(cases(SSD, traced_tolerances), KINDS, (True, False))
-)
+traced = cases(SSD, lambda one: [name.removeprefix("trace_beta") for name in one.description if "trace_beta" in name])
+
+
+@pytest.mark.parametrize(("fixture", "tolerance", "kind", "guarded"), alternating(traced, KINDS, (True, False)))
 def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str, guarded: bool) -> None:
     target, draft, request = language_model(fixture, kind, "trace")
     said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]

@@ -18,9 +18,7 @@ from tests.engine.studies.small import study
 
 
 def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path) -> None:
-    with pytest.raises(
-        PlainError, match=r"a\.csv cannot be written: that disk can only be read; choose another folder"
-    ):
+    with pytest.raises(PlainError, match=r"a\.csv cannot be written: that disk can only be read; choose another"):
         output.writable(read_only_disk / "a.csv")
     with pytest.raises(PlainError, match=r"Cannot write to the folder .*: that disk can only be read"):
         output.folder(str(read_only_disk))

@@ -1,5 +1,6 @@
 """The statistics against published values, against simulation, and against their own definitions."""
 
+from itertools import product
 from math import comb
 
 import numpy as np
@@ -186,18 +187,14 @@ def test_the_sign_test_drops_ties_and_reports_them() -> None:
     assert statistics.split_p(0, 0) == 1.0
 
 
-def _crossed(generator: np.random.Generator, listeners: int, sentences: int, truth: float) -> tuple[list, list, list]:
-    bias, difficulty = generator.normal(0, 1, listeners), generator.normal(0, 1, sentences)
-    places = [(one, other) for one in range(listeners) for other in range(sentences)]
-    values = [truth + bias[one] + difficulty[other] + generator.normal(0, 0.5) for one, other in places]
-    return values, [one for one, _ in places], [other for _, other in places]
-
-
 def test_the_clustered_interval_covers_other_listeners_and_sentences_where_plain_resampling_does_not() -> None:
     generator = np.random.default_rng(3)
     covered = plain = 0
     for run in range(200):
-        values, listeners, sentences = _crossed(generator, 12, 12, 0.4)
+        bias, difficulty = generator.normal(0, 1, 12), generator.normal(0, 1, 12)
+        listeners, sentences = zip(*product(range(12), repeat=2), strict=True)
+        places = zip(listeners, sentences, strict=True)
+        values = [0.4 + bias[one] + difficulty[other] + generator.normal(0, 0.5) for one, other in places]
         interval = statistics.clustered(values, listeners, sentences, seed=run, resamples=500)
         covered += interval.low <= 0.4 <= interval.high
         half = 1.96 * np.std(values) / len(values) ** 0.5

@@ -38,9 +38,7 @@ def test_acceptance_counts_what_was_judged_and_what_was_proposed() -> None:
     assert (second.share, second.reached) == (pytest.approx(2 / 3), pytest.approx(2 / 4))
     assert second.interval == wilson_interval(2, 3)
     assert acceptance_by_position(PLAIN) == ()
-
-
-def test_a_position_that_was_never_judged_has_no_share() -> None:
+    # A position that was never judged has no share.
     (_, second) = acceptance_by_position(DecodingTrace(RATE, 9, ((DecodingCycle((1,), (2, 2)),),), (0.0,), (True,)))
     assert math.isnan(second.share)
     assert second.reached == 0

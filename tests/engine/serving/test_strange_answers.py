@@ -98,10 +98,7 @@ def test_a_server_may_hang_up_after_each_answer(first: bytes) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (
-            b"HTTP/1.1 301 Moved\r\nLocation: https://box/\r\n\r\n",
-            "sends on to 'https://box/'; measure that",
-        ),
+        (b"HTTP/1.1 301 Moved\r\nLocation: https://box/\r\n\r\n", "sends on to 'https://box/'; measure that"),
         (b"SSH-2.0-OpenSSH\r\n", "no connection. Bad status line: Expected HTTP/"),
         (b"HTTP/1.1 201 Created\r\n" + HEAD + LENGTH + b"\r\n" + pcm(SOUND), "speak: HTTP 201."),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + HEAD + b"\r\nRice", "cut off. Can not decode content-enc"),
