@@ -31,3 +31,8 @@ def data_folder() -> Path:
 def own_place(model: str) -> Path:
     """Folder of the user's trained weights and measurements of a model."""
     return data_folder() / "models" / model
+
+
+def in_own_place(path: str, model: str) -> bool:
+    """Whether the user made the weights ``path`` of a model: shipped ones that fit come before them."""
+    return Path(path).is_relative_to(own_place(model))

@@ -369,7 +369,8 @@ class ExportPresenter(Presenter):
             self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
         elif isinstance(event, WeightsExported):
             self._notices.note(f"Wrote {event.folder}")
-            self._notices.say(f"The {event.kind} is in {event.folder}: {', '.join(event.files)}.", "info")
+            said = f"The {event.kind} {Path(event.source).stem} is in {event.folder}: {', '.join(event.files)}."
+            self._notices.say(said, "info")
 
     def write(self, path: Path) -> None:
         """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""

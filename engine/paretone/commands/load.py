@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,6 +182,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for place, words in marks.items():
         rows[place]["marks"] = words
     figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
+    figure = lambda one: "{} {:.3g} ({:.3g} to {:.3g})".format(COLUMNS.get(one[0], one[0]), *one[1])  # noqa: E731
     worst = max((one.client_seconds for one in found), default=0.0)
     said = [
         *table(figures),
@@ -189,9 +190,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
         *_failures(found),
-        *([f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()]),
+        *(f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()),
         *filter(None, map(records.inverse, rows[:1])),
-        *([f"{one['load']}: {_verdict(one['judged'])}" for one in rows if one.get("judged")]),
+        *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items()))}." for one in rows if one.get("judged")),
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
     ]
@@ -227,7 +228,8 @@ def _failures(found: Sequence[Measured]) -> list[str]:
         if one.failures:
             kinds = ", ".join(f"{kind} ({number})" for kind, number in one.failures.items())
             first = next(reply.detail for reply in one.replies if reply.failure)
-            said.append(f"Failed at {one.level}: {kinds}. {first}".rstrip())
+            waited = f"For Retry-After, clients waited {one.waited:.1f} s in all." if one.waited else ""
+            said.append(f"Failed at {one.level}: {kinds}. {first} {waited}".rstrip())
     return said
 
 
@@ -249,9 +251,3 @@ def _judge(
         if takes:
             pairs = zip(takes[place], each, strict=False)
             takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]
-
-
-def _verdict(judged: Mapping[str, tuple[float, float, float]]) -> str:
-    """Figures of :func:`paretone.serving.replies.judged` as a sentence."""
-    figures = ((COLUMNS.get(name, name), *ends) for name, ends in judged.items())
-    return f"{'; '.join(f'{name} {value:.3g} ({low:.3g} to {high:.3g})' for name, value, low, high in figures)}."

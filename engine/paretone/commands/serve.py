@@ -9,13 +9,15 @@ import json
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from paretone.commands import arguments, speak
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
-from paretone.errors import SettingError
+from paretone.errors import SettingError, TextError
 from paretone.extras import require_serving
+from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.remote import ENGINE
 from paretone.wording import counted
@@ -79,6 +81,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.token != options.token.strip() or not options.token.isprintable():
         raise SettingError("No client can send this --token; give one without line ends, and without blanks around it.")
     spoken, model = speak.prepared(options, session)
+    # Weights of techniques load with the first text, and kernels are chosen: before anybody waits for them.
+    session.terminal.status("Warming up")
+    with suppress(TextError):  # Of a model that does not speak English.
+        session.carry_out(replace(spoken, text=catalogue.harvard_sentences()[0]))
     chosen = {name: getattr(options, name) for name in ("token", "waiting", "folder", "batch")}
     server = speech_api.SpeechServer(session.executor, spoken, **chosen)
 

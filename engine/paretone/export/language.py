@@ -181,9 +181,9 @@ cosyvoice3_source = partial(CosySource, edition=COSYVOICE3)
 lm_mini_source = partial(HuggingFaceSource, companions=LM_MINI_FILES)
 
 
-def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
-    """Write a student or a draft, all files or none; return the files. Raises :class:`SettingError` if there is none,
-    :class:`PlainError` if it cannot be read or written."""
+def export_language(job: LanguageExport, follower: Observer) -> tuple[str, tuple[Path, ...]]:
+    """Write a student or a draft, all files or none; return the file of its weights, and those written. Raises
+    :class:`SettingError` if there is none, :class:`PlainError` if it cannot be read or written."""
     chosen = entry(job.model)
     if reason := _owner(job.kind)[0].not_offered(known(chosen.id)):
         raise SettingError(f"A {job.kind} cannot be exported: {reason}")
@@ -191,12 +191,13 @@ def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]
     follower.status("Reading the checkpoint")
     base = source.base()
     found = find_language_weights(places(chosen.id, source.root), base, follower.check)
+    wanted: StudentWeights | DraftWeights
     if job.kind == STUDENT:
-        contents = student_contents(source, base, _wanted(found.students, job, chosen))
+        contents = student_contents(source, base, wanted := _wanted(found.students, job, chosen))
     else:
-        contents = draft_contents(source, base, _wanted(found.drafts, job, chosen), job.settings)
+        contents = draft_contents(source, base, wanted := _wanted(found.drafts, job, chosen), job.settings)
     follower.status(f"Writing to {job.folder}")
-    return deliver(job.folder, contents, follower.progress)
+    return wanted.path, deliver(job.folder, contents, follower.progress)
 
 
 def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: Model) -> AnyWeights:

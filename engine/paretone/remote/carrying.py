@@ -15,6 +15,7 @@ from typing import Any
 
 from paretone import files
 from paretone.errors import PlainError, StudyError
+from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
 from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
@@ -71,7 +72,7 @@ class Carrier:
             if known.startswith(RESOURCE):
                 return known
             parcels.append(_recording(Path(path)))
-            return SENT + parcels[-1].place(Path(path).name)
+            return f"{SENT}{parcels[-1].key}/{Path(path).name}"
 
         content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
         for one in parcels:
@@ -134,7 +135,7 @@ class Carrier:
                 return given
             parcel = _recording(path := file.parent / given)
             await self._send_parcel(command.job, parcel)
-            return f"../{parcel.place(path.name)}"
+            return f"../{parcel.key}/{path.name}"
 
         for table, names in (("voices", ("audio",)), ("server", ("request", CLONED))):
             rows = values.get(table)
@@ -149,7 +150,7 @@ class Carrier:
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
         await self._send_file(name, content)
         self._mirrors[command.job] = mirror
-        return replace(command, file=SENT + name, folder=mirror.key)
+        return replace(command, file=SENT + name, folder=mirror.key, lexicon=in_force())
 
     # --- From the host -----------------------------------------------------------------------------------------------
     async def brought(self, event: Event, submitted: Command | None) -> Event:

@@ -104,10 +104,6 @@ class Parcel:
     def key(self) -> str:
         return hashlib.sha256(self.listing).hexdigest()
 
-    def place(self, name: str) -> str:
-        """Where the file lies on the host, within what was sent."""
-        return f"{self.key}/{name}"
-
 
 class HostFiles:
     """The host's files, as far as a window may name them. ``data``: the host's data folder."""

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import accumulate, cycle
 from pathlib import Path
@@ -61,6 +62,8 @@ LONGEST_SECONDS = 600.0
 LARGEST_BYTES = 1 << 28
 PAUSE_SECONDS = 0.5
 """After a request without a connection: a server that restarts is not asked thousands of times meanwhile."""
+LONGEST_PAUSE = 30.0
+"""Seconds that a client of a closed loop waits at most after a refusal with ``Retry-After``."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class Reply:
     sample_rate: int = PCM_RATE
     reported: float | None = None
     """The real-time factor that the server's headers name."""
+    retry_after: float = 0.0
+    """Seconds after which the server wants to be asked again, at most :data:`LONGEST_PAUSE`."""
 
     @property
     def audio_seconds(self) -> float:
@@ -158,6 +163,8 @@ class Measured:
     """From the first counted request to the last answer."""
     client_seconds: float
     """Processor time of this client per request, while it asked."""
+    waited: float = 0.0
+    """Seconds of all clients together in which they did not ask because of ``Retry-After``."""
 
     @property
     def answered(self) -> tuple[Reply, ...]:
@@ -191,6 +198,7 @@ class Measured:
             "requests_per_second": len(good) / self.seconds if self.seconds else 0.0,
             "audio_seconds_per_second": sum(one.audio_seconds for one in good) / self.seconds if self.seconds else 0.0,
             "client_milliseconds": 1e3 * self.client_seconds,
+            "retry_after_seconds": self.waited,
         }
         if not good:
             return row
@@ -260,9 +268,10 @@ class Load:
         ) as session:
             await self._warm(session)
             began, used = time.perf_counter(), time.process_time()
-            answers = await self._watched(self._asked(session, level))
+            waited: list[float] = []
+            answers = await self._watched(self._asked(session, level, waited))
             seconds, used = time.perf_counter() - began, time.process_time() - used
-        return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1))
+        return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1), sum(waited))
 
     async def _watched(self, work: Any) -> list[_Answer]:
         """The answers to ``work``; cancelled when ``check`` raises."""
@@ -283,7 +292,7 @@ class Load:
             why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
             raise PlainError(f"{self.target.endpoint} does not speak: {why}.")
 
-    async def _asked(self, session: aiohttp.ClientSession, level: Level) -> list[_Answer]:
+    async def _asked(self, session: aiohttp.ClientSession, level: Level, waited: list[float]) -> list[_Answer]:
         wanted = ((text, seed) for seed in cycle(self.seeds) for text in self.texts)
         answers, began, started = list[_Answer](), time.perf_counter(), 0
 
@@ -293,16 +302,20 @@ class Load:
             started += fits
             return fits
 
-        async def one(due: float) -> None:
-            answers.append(await ask(session, self.target, *next(wanted), due))
+        async def one(due: float) -> float:
+            answers.append(answer := await ask(session, self.target, *next(wanted), due))
             passed = min(time.perf_counter() - began, self.seconds)
             self.progress(level, passed or len(answers), self.seconds or self.requests)
+            return answer.keywords.get("retry_after", 0.0)
 
         async def client() -> None:
             while another(due := time.perf_counter()):
-                await one(due)
+                pause, left = await one(due), began + self.seconds - time.perf_counter()
+                if self.seconds or started < self.requests:
+                    waited.append(max(0.0, min(pause, left) if self.seconds else pause))
+                    await asyncio.sleep(waited[-1])
 
-        under_way = [asyncio.create_task(client()) for _ in range(level.clients)]
+        under_way: list[asyncio.Task[Any]] = [asyncio.create_task(client()) for _ in range(level.clients)]
         arrivals, due = random.Random(0), began
         try:
             while level.rate and another(due):
@@ -316,7 +329,7 @@ class Load:
         return answers
 
 
-_Answer = Callable[[], Reply]
+_Answer = partial[Reply]
 """Reads the samples that came: after the load, as all streams share this processor."""
 
 
@@ -330,8 +343,8 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     rate, reported, received = PCM_RATE, None, 0
     reused: list[bool] = []
 
-    def failed(kind: str, detail: str) -> _Answer:
-        return partial(Reply, text, seed, kind, detail, seconds=time.perf_counter() - due)
+    def failed(kind: str, detail: str, retry_after: float = 0.0) -> _Answer:
+        return partial(Reply, text, seed, kind, detail, retry_after=retry_after, seconds=time.perf_counter() - due)
 
     try:
         body = target.body(text, seed)
@@ -340,7 +353,7 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
             if answer.status // 100 == 3 and (where := answer.headers.get("Location")):
                 return failed(f"HTTP {answer.status}", f"The server sends on to {shown(where)}; measure that address.")
             if answer.status != 200:
-                return failed(f"HTTP {answer.status}", await _message(answer))
+                return failed(f"HTTP {answer.status}", await _message(answer), _retry_after(answer.headers))
             if (kind := answer.content_type).startswith("text/") or kind.endswith("json"):
                 said = "ask for no events" if kind == "text/event-stream" else await _message(answer)
                 return failed("no sound", f"The answer is {kind}, not audio: {said.rstrip('.')}.")
@@ -368,6 +381,15 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
         await asyncio.sleep(PAUSE_SECONDS)
         return found_none
     return partial(_reply, text, seed, pieces, time.perf_counter() - due, target.form, rate, reported)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds, from a number of them or a date (RFC 9110, section 10.2.3), within 0 and :data:`LONGEST_PAUSE`."""
+    given = headers.get("Retry-After", "0")
+    with suppress(ValueError, OverflowError):
+        seconds = float(given) if given.isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
+        return min(max(seconds, 0.0), LONGEST_PAUSE)
+    return 0.0
 
 
 async def _message(answer: aiohttp.ClientResponse) -> str:

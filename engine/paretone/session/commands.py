@@ -253,6 +253,8 @@ class RunStudy(Command, activity="running the study", by="jobs:run_study", timed
     """Address of a Ray cluster, ``auto`` or ``local``; see :class:`paretone.studies.cluster.Cluster`."""
     workers: int | None = None
     """Workers on the cluster; ``None``: one per GPU or core."""
+    lexicon: str | None = None
+    """Pronunciations in place of this machine's lexicon, in which another user may have taught words."""
 
 
 @dataclass(frozen=True)

@@ -257,11 +257,12 @@ class ProfileExported(Event):
 
 @dataclass(frozen=True)
 class WeightsExported(Event):
-    """A student or draft was written into ``folder``; ``files`` by name."""
+    """A student or draft, the file ``source``, was written into ``folder``; ``files`` by name."""
 
     kind: str
     folder: str
     files: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True)

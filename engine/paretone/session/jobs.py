@@ -88,8 +88,9 @@ def export_weights(command: commands.ExportWeights, executor: Executor, job: Run
 
     folder = Path(command.folder)
     wanted = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
-    names = tuple(path.relative_to(folder).as_posix() for path in export_language(wanted, JobObserver(job)))
-    return events.WeightsExported(command.job, command.kind, command.folder, names)
+    source, paths = export_language(wanted, JobObserver(job))
+    names = tuple(path.relative_to(folder).as_posix() for path in paths)
+    return events.WeightsExported(command.job, command.kind, command.folder, names, source)
 
 
 def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob) -> events.TakeJudged:
@@ -195,7 +196,7 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
 def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -> events.StudyEnded:
     folder = Path(command.folder) if command.folder else results_folder(command.file)
-    study = definition.read(command.file, folder)
+    study = definition.read(command.file, folder, command.lexicon)
     workers: TaskExecutor
     if command.ray:
         if study.batch > 1:
@@ -234,6 +235,9 @@ def _cautions(study: Study, executor: Executor) -> Iterator[str]:
         with suppress(SettingError):
             said.update(collapses(foreseen(one.setting, info), info))
     yield from (f"{count} of {len(study.candidates)} settings: {sentence}" for sentence, count in said.items())
+    there = len(study.utterances if study.evaluation else {one.text for one in study.utterances})
+    if (asked := study.definition.get("count", 0)) > there:
+        yield f"The study's count is {asked}, and it has no more sentences than {there}: all are spoken."
     voices = {one.voice.id: one.voice for one in study.utterances}
     yield from (sentence for voice in voices.values() for sentence in prompt_faults(voice))
 

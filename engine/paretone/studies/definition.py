@@ -48,12 +48,12 @@ _ONE_NAME = (
 )
 
 
-def read(path: str | Path, results: Path | None = None) -> Study:
+def read(path: str | Path, results: Path | None = None, lexicon: str | None = None) -> Study:
     """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Words that the file does not say
-    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since. Raises
-    :class:`StudyError` with the file and the mistake."""
-    path = Path(path)
-    return parse(values(path), str(path), path.parent, None if results is None else pronunciations_in(results))
+    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since; then as
+    in ``lexicon``, or the user's. Raises :class:`StudyError` with the file and the mistake."""
+    path, begun = Path(path), None if results is None else pronunciations_in(results)
+    return parse(values(path), str(path), path.parent, lexicon if begun is None else begun)
 
 
 def values(path: Path) -> object:
@@ -243,7 +243,7 @@ class _Reader:
         return checked(self._entry.options, self._entry.options_with(**{**self._begun, **given}), self._entry.title)
 
     def _listed(self) -> list[Candidate]:
-        found = []
+        found: list[Candidate] = []
         for index, given in enumerate(self._fields.list("setting")):
             fields = study_fields(given, f"setting[{index}].")
             used, named = fields.table("techniques"), fields.text("as")
@@ -258,6 +258,9 @@ class _Reader:
             if reason := self._problem(setting):
                 raise StudyError(f"{shown(name) if name else f'setting[{index}]'} cannot be used: {reason}")
             fields.require_known()
+            if setting.fingerprint in (keys := [one.key for one in found]):
+                twin = keys.index(setting.fingerprint)
+                raise StudyError(f"setting[{index}] has the values of setting[{twin}]; change or delete one.")
             found.append(Candidate(setting, LISTED, name))
         for _, settings in hooks("settings"):
             for setting, name in settings(self._fields, self._model, self._options):

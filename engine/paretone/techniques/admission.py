@@ -367,13 +367,11 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
 
         return called
 
-    def is_list(found: object) -> bool:
-        return not misfit("", found, Sequence)
-
     weights = one.weights
     if weights is not None:
         each = {name: getattr(weights, name) for name in ("all_of", "fitting")}
-        each = {name: watched(f"weights.{name}", function, is_list, "tuple") for name, function in each.items()}
+        right = lambda found: not misfit("", found, Sequence)  # noqa: E731
+        each = {name: watched(f"weights.{name}", function, right, "tuple") for name, function in each.items()}
         weights = replace(weights, **each)
     one = replace(
         one,

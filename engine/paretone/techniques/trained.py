@@ -8,6 +8,7 @@ from typing import Any
 
 from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, TrainedWeights
+from paretone.paths import in_own_place
 from paretone.reading import shown
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
@@ -54,6 +55,8 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
     typed = Path(entry.artefact)
     named = [(one, Path(one.path)) for one in there]
     found = [one for one, path in named if str(typed) in (path.name, path.stem) or typed.resolve() == path.resolve()]
+    # A name that was shipped means what was shipped.
+    found = [one for one in found if not in_own_place(one.path, info.id)] or found
     if not found and len(entry.artefact) >= TELLING:
         found = [one for one in there if one.fingerprint.startswith(entry.artefact.lower())]
     if len({one.fingerprint for one in found}) != 1:

@@ -11,35 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QAction, QColor, QHoverEvent, QImage, QKeySequence
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QCheckBox,
-    QDockWidget,
-    QFrame,
-    QGroupBox,
-    QLabel,
-    QLineEdit,
-    QListWidget,
-    QMainWindow,
-    QMenu,
-    QMenuBar,
-    QPlainTextEdit,
-    QProgressBar,
-    QPushButton,
-    QRadioButton,
-    QTabBar,
-    QTableWidget,
-    QTableWidgetItem,
-    QTabWidget,
-    QTextBrowser,
-    QToolButton,
-    QToolTip,
-    QVBoxLayout,
-    QWidget,
-)
 from pytestqt.qtbot import QtBot
 
 import paretone_app
@@ -65,24 +39,24 @@ FRAMES = ("banner", "lane", "card", "chosen-card", "tour", "gallery")
 
 @pytest.fixture(params=[Scheme.LIGHT, Scheme.DARK], ids=["light", "dark"], scope="module")
 def scheme(request: pytest.FixtureRequest, theme: Theme) -> Iterator[Theme]:
-    flashing = QApplication.cursorFlashTime()
-    QApplication.setCursorFlashTime(0)
+    flashing = QtWidgets.QApplication.cursorFlashTime()
+    QtWidgets.QApplication.setCursorFlashTime(0)
     theme.apply(request.param)
     yield theme
     theme.apply(Scheme.LIGHT)
-    QApplication.setCursorFlashTime(flashing)
+    QtWidgets.QApplication.setCursorFlashTime(flashing)
 
 
 @dataclass
 class Stage:
     """A window in front, with one control in it, and another one that has the focus meanwhile."""
 
-    window: QWidget
-    other: QPushButton
+    window: QtWidgets.QWidget
+    other: QtWidgets.QPushButton
 
-    def put(self, one: QWidget, size: QSize) -> QWidget:
+    def put(self, one: QtWidgets.QWidget, size: QSize) -> QtWidgets.QWidget:
         """Show ``one`` with room around it."""
-        for old in self.window.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        for old in self.window.findChildren(QtWidgets.QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
             if old is not self.other:
                 old.hide()
                 old.setParent(None)
@@ -91,24 +65,24 @@ class Stage:
         one.move(20, 40)
         one.show()
         self.other.setFocus()
-        QApplication.processEvents()
+        QtWidgets.QApplication.processEvents()
         return one
 
-    def picture(self, one: QWidget) -> QImage:
+    def picture(self, one: QtWidgets.QWidget) -> QImage:
         """What there is to see of ``one`` and around it."""
-        QApplication.processEvents()
+        QtWidgets.QApplication.processEvents()
         return self.window.grab(one.geometry().adjusted(-8, -8, 8, 8)).toImage()
 
 
 @pytest.fixture
 def stage(scheme: Theme, qtbot: QtBot) -> Stage:
-    window = QWidget()
-    other = QPushButton("other", window)
+    window = QtWidgets.QWidget()
+    other = QtWidgets.QPushButton("other", window)
     other.move(300, 220)
     return Stage(in_front(window, qtbot, 420, 260), other)
 
 
-Made = Callable[[str], QWidget]
+Made = Callable[[str], QtWidgets.QWidget]
 
 
 def judged(draw: Callable[[str], QImage]) -> float:
@@ -116,7 +90,7 @@ def judged(draw: Callable[[str], QImage]) -> float:
     return text_contrast(*map(draw, (INK, BLANK)))
 
 
-def _looked(one: QWidget, look: str) -> QWidget:
+def _looked(one: QtWidgets.QWidget, look: str) -> QtWidgets.QWidget:
     name = "step" if look == "next step" else look
     if name:
         one.setProperty("look", name)
@@ -131,9 +105,9 @@ def _button(kind: type, look: str = "", checked: bool = False) -> Made:
 
 
 def _side(side: str, checked: bool) -> Made:
-    def make(text: str) -> QWidget:
+    def make(text: str) -> QtWidgets.QWidget:
         buttons = SideButtons("take")
-        buttons.set_colours(DARK if QApplication.palette().window().color() == QColor(DARK.window) else LIGHT)
+        buttons.set_colours(DARK if QtWidgets.QApplication.palette().window().color() == QColor(DARK.window) else LIGHT)
         buttons.show_side(side if checked else "", "AB")
         buttons.buttons[side].setText(text)
         buttons.buttons[side].setMaximumWidth(1000)
@@ -143,14 +117,14 @@ def _side(side: str, checked: bool) -> Made:
     return make
 
 
-def _combo(text: str) -> QWidget:
+def _combo(text: str) -> QtWidgets.QWidget:
     one = ComboBox()
     one.addItem(text)
     return one
 
 
 def _spin(kind: type) -> Made:
-    def make(text: str) -> QWidget:
+    def make(text: str) -> QtWidgets.QWidget:
         one = kind()
         one.setSpecialValueText(text)
         return one
@@ -159,29 +133,32 @@ def _spin(kind: type) -> Made:
 
 
 CONTROLS: dict[str, Made] = {
-    **{f"push button {look}": _button(QPushButton, look) for look in BUTTON_LOOKS},
-    **{f"push button {look}, checked": _button(QPushButton, look, checked=True) for look in ("", "filter")},
-    **{f"tool button {look}": _button(QToolButton, look) for look in TOOL_LOOKS},
-    **{f"tool button {look}, checked": _button(QToolButton, look, checked=True) for look in ("", "workspace", "card")},
+    **{f"push button {look}": _button(QtWidgets.QPushButton, look) for look in BUTTON_LOOKS},
+    **{f"push button {look}, checked": _button(QtWidgets.QPushButton, look, checked=True) for look in ("", "filter")},
+    **{f"tool button {look}": _button(QtWidgets.QToolButton, look) for look in TOOL_LOOKS},
+    **{
+        f"tool button {look}, checked": _button(QtWidgets.QToolButton, look, checked=True)
+        for look in ("", "workspace", "card")
+    },
     **{f"button of take {side}": _side(side, checked=False) for side in "AB"},
     **{f"button of take {side}, checked": _side(side, checked=True) for side in "AB"},
     "combo box": _combo,
     "spin box": _spin(SpinBox),
     "spin box with decimals": _spin(DoubleSpinBox),
-    "line": QLineEdit,
-    "line, placeholder": lambda text: QLineEdit(placeholderText=text),
-    "text": QPlainTextEdit,
-    "text, placeholder": lambda text: QPlainTextEdit(placeholderText=text),
-    "check box": _button(QCheckBox),
-    "check box, checked": _button(QCheckBox, checked=True),
-    "radio button": _button(QRadioButton),
-    "radio button, checked": _button(QRadioButton, checked=True),
-    "group": QGroupBox,
-    "card": lambda text: _looked(QGroupBox(text, checkable=True), "card"),
-    "chosen card": lambda text: _looked(QGroupBox(text, checkable=True), "chosen-card"),
-    "progress, begun": lambda text: QProgressBar(value=1, format=text),
-    "progress, half": lambda text: QProgressBar(value=50, format=text),
-    "progress, done": lambda text: QProgressBar(value=100, format=text),
+    "line": QtWidgets.QLineEdit,
+    "line, placeholder": lambda text: QtWidgets.QLineEdit(placeholderText=text),
+    "text": QtWidgets.QPlainTextEdit,
+    "text, placeholder": lambda text: QtWidgets.QPlainTextEdit(placeholderText=text),
+    "check box": _button(QtWidgets.QCheckBox),
+    "check box, checked": _button(QtWidgets.QCheckBox, checked=True),
+    "radio button": _button(QtWidgets.QRadioButton),
+    "radio button, checked": _button(QtWidgets.QRadioButton, checked=True),
+    "group": QtWidgets.QGroupBox,
+    "card": lambda text: _looked(QtWidgets.QGroupBox(text, checkable=True), "card"),
+    "chosen card": lambda text: _looked(QtWidgets.QGroupBox(text, checkable=True), "chosen-card"),
+    "progress, begun": lambda text: QtWidgets.QProgressBar(value=1, format=text),
+    "progress, half": lambda text: QtWidgets.QProgressBar(value=50, format=text),
+    "progress, done": lambda text: QtWidgets.QProgressBar(value=100, format=text),
 }
 
 
@@ -189,7 +166,7 @@ def _size(name: str) -> QSize:
     return QSize(200, 80 if name.startswith(("text", "group", "card", "chosen")) else 34)
 
 
-def _reached(one: QWidget) -> QWidget:
+def _reached(one: QtWidgets.QWidget) -> QtWidgets.QWidget:
     return one.focusProxy() or one
 
 
@@ -212,32 +189,32 @@ def test_text_of_controls(stage: Stage, name: str) -> None:
             assert found >= (DISABLED if state == "disabled" else TEXT), state
 
 
-def _scrolled() -> QWidget:
-    area = Scrolled(QLabel())
+def _scrolled() -> QtWidgets.QWidget:
+    area = Scrolled(QtWidgets.QLabel())
     area.let_keys_scroll()
     return area
 
 
-def _empty() -> QWidget:
+def _empty() -> QtWidgets.QWidget:
     state = EmptyState(text=BLANK)
     state.setFocusProxy(state.words)
     return state
 
 
-def _tabs() -> QWidget:
-    tabs = QTabWidget()
-    tabs.addTab(QWidget(), "")
+def _tabs() -> QtWidgets.QWidget:
+    tabs = QtWidgets.QTabWidget()
+    tabs.addTab(QtWidgets.QWidget(), "")
     tabs.setFocusProxy(tabs.tabBar())
     return tabs
 
 
-FOCUSABLE: dict[str, Callable[[], QWidget]] = {
+FOCUSABLE: dict[str, Callable[[], QtWidgets.QWidget]] = {
     **{name: partial(make, BLANK) for name, make in CONTROLS.items() if not name.startswith(("group", "progress"))},
     "slider": lambda: Slider(Qt.Orientation.Horizontal, value=40),
     "upright slider": lambda: Slider(Qt.Orientation.Vertical, value=40),
-    "page": QTextBrowser,
-    "list": QListWidget,
-    "table": lambda: QTableWidget(2, 2),
+    "page": QtWidgets.QTextBrowser,
+    "list": QtWidgets.QListWidget,
+    "table": lambda: QtWidgets.QTableWidget(2, 2),
     "tabs": _tabs,
     "message": lambda: Card(Message(BLANK, INFO)),
     "what scrolls": _scrolled,
@@ -257,10 +234,10 @@ def test_focus(stage: Stage, name: str) -> None:
 
 # --- Texts that only are read --------------------------------------------------------------------------------------
 READ: dict[str, Made] = {
-    **{f"label {look}": lambda text, look=look: _looked(QLabel(text), look) for look in LABEL_LOOKS},
-    "link": lambda text: QLabel(f'<a href="somewhere">{text}</a>'),
-    "page": lambda text: QTextBrowser(html=text),
-    "link in a page": lambda text: QTextBrowser(html=f'<a href="somewhere">{text}</a>'),
+    **{f"label {look}": lambda text, look=look: _looked(QtWidgets.QLabel(text), look) for look in LABEL_LOOKS},
+    "link": lambda text: QtWidgets.QLabel(f'<a href="somewhere">{text}</a>'),
+    "page": lambda text: QtWidgets.QTextBrowser(html=text),
+    "link in a page": lambda text: QtWidgets.QTextBrowser(html=f'<a href="somewhere">{text}</a>'),
 }
 
 
@@ -269,10 +246,10 @@ def test_texts_on_every_ground(stage: Stage, name: str) -> None:
     for around, enabled in itertools.product(("", *FRAMES), (True, False)):
 
         def drawn(text: str, around: str = around, enabled: bool = enabled) -> QImage:
-            frame = QGroupBox() if around in ("card", "chosen-card", "tour") else QFrame()
+            frame = QtWidgets.QGroupBox() if around in ("card", "chosen-card", "tour") else QtWidgets.QFrame()
             _looked(frame, around)
             frame.setEnabled(enabled)
-            QVBoxLayout(frame).addWidget(READ[name](text))
+            QtWidgets.QVBoxLayout(frame).addWidget(READ[name](text))
             return stage.picture(stage.put(frame, QSize(300, 120)))
 
         assert judged(drawn) >= (TEXT if enabled else DISABLED), (around, enabled)
@@ -286,10 +263,12 @@ def test_messages(stage: Stage, level: str) -> None:
 def test_tool_tips(scheme: Theme, stage: Stage) -> None:
     pictures = []
     for text in (INK, BLANK):
-        QToolTip.showText(QPoint(50, 50), f"{text}\n{'m' * 12}", stage.window)
-        (tip,) = (one for one in QApplication.topLevelWidgets() if one.inherits("QTipLabel") and one.isVisible())
+        QtWidgets.QToolTip.showText(QPoint(50, 50), f"{text}\n{'m' * 12}", stage.window)
+        (tip,) = (
+            one for one in QtWidgets.QApplication.topLevelWidgets() if one.inherits("QTipLabel") and one.isVisible()
+        )
         pictures.append(tip.grab().toImage())
-        QToolTip.hideText()
+        QtWidgets.QToolTip.hideText()
         tip.hide()
     assert text_contrast(*pictures) >= TEXT
 
@@ -297,15 +276,15 @@ def test_tool_tips(scheme: Theme, stage: Stage) -> None:
 def test_docks_and_the_status_bar(scheme: Theme, qtbot: QtBot) -> None:
     pictures: dict[str, list[QImage]] = {"dock": [], "status": []}
     for text in (INK, BLANK):
-        window = QMainWindow()
+        window = QtWidgets.QMainWindow()
         qtbot.addWidget(window)
         window.resize(400, 300)
-        docks = [QDockWidget(title) for title in (text, "another panel", "a third panel")]
+        docks = [QtWidgets.QDockWidget(title) for title in (text, "another panel", "a third panel")]
         for dock in docks:
             window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
         window.statusBar().showMessage(text)
         window.show()
-        QApplication.processEvents()
+        QtWidgets.QApplication.processEvents()
         pictures["dock"].append(docks[0].grab().toImage())
         pictures["status"].append(window.statusBar().grab().toImage())
     for name, both in pictures.items():
@@ -313,8 +292,8 @@ def test_docks_and_the_status_bar(scheme: Theme, qtbot: QtBot) -> None:
 
 
 # --- Menus ---------------------------------------------------------------------------------------------------------
-def _menu(text: str, checkable: bool, checked: bool, enabled: bool) -> tuple[QMenu, QAction]:
-    menu = QMenu()
+def _menu(text: str, checkable: bool, checked: bool, enabled: bool) -> tuple[QtWidgets.QMenu, QAction]:
+    menu = QtWidgets.QMenu()
     menu.addAction("a longer entry than the one in question", QKeySequence("Ctrl+L"))
     action = menu.addAction(text)
     action.setCheckable(checkable)
@@ -358,7 +337,7 @@ def test_the_selected_entry_of_a_menu_stands_out(scheme: Theme, qtbot: QtBot, wh
 def test_entries_of_the_menu_bar(stage: Stage, state: str) -> None:
     pictures = []
     for text in (INK, BLANK):
-        bar = QMenuBar()
+        bar = QtWidgets.QMenuBar()
         menu = bar.addMenu(text)
         menu.addAction("entry")
         menu.setEnabled(state != "disabled")
@@ -398,39 +377,39 @@ def _entry(stage: Stage, kind: str, text: str, state: str) -> QImage:
         view.clearSelection()
         view.setCurrentIndex(view.model().index(-1, -1))
     one.setEnabled(state != "all disabled")
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     if state == "hover":
         place = QPointF(view.visualRect(index).center())
-        QApplication.sendEvent(view.viewport(), QHoverEvent(QEvent.Type.HoverMove, place, place, place))
+        QtWidgets.QApplication.sendEvent(view.viewport(), QHoverEvent(QEvent.Type.HoverMove, place, place, place))
     picture = view.viewport().grab(view.visualRect(index)).toImage()
     if isinstance(one, ComboBox):
         one.hidePopup()
     return picture
 
 
-def _filled(kind: str, text: str) -> tuple[QWidget, QAbstractItemView]:
+def _filled(kind: str, text: str) -> tuple[QtWidgets.QWidget, QtWidgets.QAbstractItemView]:
     if kind == "ticks":
         ticks = TickList("ticks")
         ticks.offer([("first", 0, False), (text, 1, True), ("third", 2, False)])
         return ticks, ticks
     if kind == "list":
-        made = QListWidget()
+        made = QtWidgets.QListWidget()
         made.addItems([text, "second"])
         return made, made
     if kind.startswith("popup"):
         combo = ComboBox()
         combo.addItems(["first", text, "third"])
         return combo, combo.view()
-    table = QTableWidget(3, 2, alternatingRowColors=kind == "second row")
+    table = QtWidgets.QTableWidget(3, 2, alternatingRowColors=kind == "second row")
     for row in range(3):
-        table.setItem(row, 0, QTableWidgetItem(text if row == 1 else "cell"))
+        table.setItem(row, 0, QtWidgets.QTableWidgetItem(text if row == 1 else "cell"))
     return table, table
 
 
 @pytest.mark.parametrize("state", ["normal", "hover", "selected", "focus", "disabled"])
 def test_tabs(stage: Stage, state: str) -> None:
     def drawn(text: str) -> QImage:
-        bar = QTabBar(expanding=True)
+        bar = QtWidgets.QTabBar(expanding=True)
         for title in (text, "wide other"):
             bar.addTab(title)
         stage.put(bar, QSize(300, 32))
@@ -447,13 +426,13 @@ def test_tabs(stage: Stage, state: str) -> None:
 @pytest.mark.parametrize("focused", [True, False])
 def test_selected_text_and_heads_of_tables(stage: Stage, focused: bool) -> None:
     def selected(text: str) -> QImage:
-        one = stage.put(QLineEdit(text), QSize(200, 60))
+        one = stage.put(QtWidgets.QLineEdit(text), QSize(200, 60))
         one.selectAll()
         (one if focused else stage.other).setFocus()
         return stage.picture(one)
 
     def headed(text: str) -> QImage:
-        table = QTableWidget(2, 2)
+        table = QtWidgets.QTableWidget(2, 2)
         table.setHorizontalHeaderLabels([text, "other"])
         stage.put(table, QSize(260, 90))
         table.horizontalHeader().setAttribute(HOVERED, focused)

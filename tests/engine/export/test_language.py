@@ -98,7 +98,7 @@ def test_llasa_loads_in_transformers_with_a_head_of_its_own(tmp_path: Path, kind
 def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str) -> None:
     root = with_companions("CosyVoice2-0.5B", tmp_path / "CosyVoice2-0.5B")
     job = LanguageExport("CosyVoice2-0.5B", kind, tmp_path / "out", model_folder=str(root))
-    made = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Observer())}
+    made = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Observer())[1]}
     assert made == {"llm.pt", "CosyVoice-BlankEN/config.json", PROVENANCE} | ({SETTINGS} if kind == "draft" else set())
     # In their places, they are a release that speaks.
     for name in ("llm.pt", "CosyVoice-BlankEN/config.json"):
@@ -111,7 +111,7 @@ def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str)
 
 def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFolder, tmp_path: Path) -> None:
     job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
-    assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in export_language(job, Observer())
+    assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in export_language(job, Observer())[1]
     model = load(tmp_path / "deep" / "out")
     assert model.info.layers == 2
     assert len(spoken(model, setting()).samples)

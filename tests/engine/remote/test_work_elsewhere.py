@@ -16,6 +16,7 @@ pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 from aiohttp import web
 
 from paretone.export.language import LanguageExport, export_language
+from paretone.front_end.pronunciations import teach
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice
@@ -222,6 +223,26 @@ def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(d
     )
     with Store(tmp_path / "served", read_only=True) as store:
         assert len(store.cells()) == 1 and not store.lost()
+
+
+def test_the_host_reads_what_was_taught_here_and_nothing_that_was_taught_there(
+    do: Do, here: Window, host: Host, tmp_path: Path
+) -> None:
+    (host.data / "lexicon.json").write_text('{"schema": 1, "words": {"Milk": "rice"}}')
+    teach("Nguyen", "win")
+    do(lambda job: commands.LoadModel(job, "f5-mini", device="cpu"))
+    lines = 'model = "f5-mini"', 'sentences = ["Nguyen, milk."]', "count = 900", "[[setting]]", "options = {steps = 2}"
+    run_study(do, tmp_path / "taught.toml", *lines)
+    said = [one.sentence for one in here.recorder.events if isinstance(one, events.Caution)]
+    assert "The study's count is 900, and it has no more sentences than 1: all are spoken." in said
+    spoken = do(lambda job: commands.Synthesise(job, "Nguyen, milk.", VOICE, setting(2)))
+    teach("Milk", "bread")
+    file = tmp_path / "taught.toml"
+    assert do(lambda job: commands.RunStudy(job, str(file), str(file.with_suffix("")))).made == 0, "as it was begun"
+    with Store(tmp_path / "taught", read_only=True) as store:
+        used = [spoken.take.setting, *(one.setting for one in store.settings())]
+        assert len(store.cells()) == 1 and {one.options["pronunciations"] for one in used} == {"Nguyen = win"}
+    (host.data / "lexicon.json").unlink()
 
 
 def test_an_evaluation_set_is_sent_once_and_spoken_there(do: Do, here: Window, host: Host, tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 import asyncio
 import io
+import re
 import shutil
 import ssl
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +175,19 @@ def test_an_address_has_a_host_and_nothing_after_its_path() -> None:
     assert all(map(is_address, ("http://box", "HTTPS://box:1/a/v1", "http://[::1]:8880", "http://me:word@box")))
     wrong = "box:8880", "http://", "ftp://box", "http://box:99999", "http://[::1", "http://a b", "http://box?x=1", ""
     assert not any(map(is_address, wrong))
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_a_server_that_says_when_to_ask_again_is_asked_then_and_the_wait_is_said(console: Console, dated: bool) -> None:
+    came: list[float] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        came.append(time.monotonic())
+        when = format_datetime(datetime.now(UTC) + timedelta(seconds=2.5), usegmt=True) if dated else "1"
+        return web.Response(body=pcm(SOUND), status=429 if len(came) > 1 else 200, headers={"Retry-After": when})
+
+    with answering(answer) as address:
+        done = console("load", address, "--clients", 1, "--requests", 3, "--warm-up", 0)
+    said = re.search(r"HTTP 429 .2.*For Retry-After, clients waited ([0-9.]+) s in all", done.out)
+    assert len(came) == 3 and came[2] - came[1] >= 1.0 > came[1] - came[0], "speech is no refusal"
+    assert said and 0.9 < float(said[1]) <= 2.5, "once: after the last request nobody waits"

@@ -120,6 +120,7 @@ def test_a_search_is_read() -> None:
         ({"grid": {"first_block.threshold": [inf]}}, r"grid\.first_block\.threshold\[0\] must be a number, not inf"),
         ({"search": {**SPACE, "seed": 2**32}}, "search.seed must be at most 4294967295"),
         ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
+        ({"setting": [{"name": "a"}, {"name": "b"}]}, r"setting\[1\] has the values of setting\[0\]; change or delete"),
         ({"sentences": "nowhere.txt"}, "nowhere.txt is no text file .No such file or directory"),
         ({"search": {**SPACE, "objectives": ["loudness"]}}, "neither end of"),
         ({"search": {**SPACE, "constraint": [{"metric": "clipping"}]}}, "needs exactly one of at_most"),

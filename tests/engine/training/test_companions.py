@@ -14,13 +14,16 @@ from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.layer_importance import COSINE, layer_of, read_record
 from paretone.models.files.trained_weights import DRAFTS, STUDENTS
+from paretone.paths import own_place
 from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import spade
 from paretone.techniques.spade import StudentRequest
 from paretone.techniques.spade.training import Student, StudentOptions, StudentRecipe
 from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
+from paretone.techniques.trained import fitting, named
 from paretone.training import companions
 from paretone.training.companions import gathered, train_companion
 from paretone.training.forms import training_form
@@ -229,6 +232,22 @@ def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) 
     assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
     assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
     assert load(root).info.drafts[0].path == trained.checkpoint
+
+
+def test_what_a_user_trains_neither_shadows_nor_replaces_what_was_shipped(root: Path, tmp_path: Path) -> None:
+    shipped, longer = write_draft(root), write_student(root, minutes=1000.0)
+    (own_place("lm-mini") / STUDENTS).mkdir(parents=True)
+    longer.rename(own_place("lm-mini") / STUDENTS / longer.name)
+    student = write_student(root)
+    made = Path(job(root, tmp_path / "work", Draft(DraftOptions(positions=300, lower=1, upper=1))).run().checkpoint)
+    assert made == own_place("lm-mini") / DRAFTS / "own-draft-2.safetensors"
+    made = made.rename(made.with_name(shipped.name))  # As an earlier version called it.
+    info = load(root).info
+    found = [fitting(info, "speculative", Values(draft=draft)) for draft in ("layers", "student")]
+    found.append(fitting(info, "spade", Values(depth=2, recovery="recovered", layers="", targets="following")))
+    assert [Path(one[0].path) for one in found] == [shipped, student, student] and len(found[0]) == len(found[2]) == 2
+    for typed, meant in (("draft-2", shipped), (fingerprint(made)[:12], made), (str(made), made)):
+        assert named(info, UsedTechnique("speculative", Values(), typed)).artefact == fingerprint(meant)
 
 
 def test_with_an_evaluation_set_no_own_speech_is_held_out(root: Path, teacher: LmMiniTeacher, tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ class PlayerPresenter(Presenter):
         self.playing = state.playing
         self.playing.changed.connect(self._note_listening)
         services.workspaces.put("player", self.control.bar)
-        self._actions.bind(self._actions.compare, self._compare, self._why_not_compare)
+        why_not = lambda: self.why_not_hear() if self.deck.lent else _CHOOSE[self._missing]  # noqa: E731
+        self._actions.bind(self._actions.compare, self._compare, why_not)
         self._actions.bind(self._actions.play, self.deck.toggle_play, self._why_not_play)
         state.comparison.changed.connect(self._show_takes_to_hear)
         state.jobs.began.connect(self._job_began)
@@ -69,9 +70,6 @@ class PlayerPresenter(Presenter):
         compared = self._state.comparison
         sides = ("A", compared.take_a), ("B", compared.take_b)
         return " and ".join(side for side, take in sides if take is None)
-
-    def _why_not_compare(self) -> str:
-        return self.why_not_hear() if self.deck.lent else _CHOOSE[self._missing]
 
     def _why_not_play(self) -> str:
         if self.deck.lent:

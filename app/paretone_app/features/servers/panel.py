@@ -192,5 +192,6 @@ def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:
         figure("audio_seconds_per_second", 1),
         fixed(row["judged"]["word_error_rate"][0], 3) if "word_error_rate" in row.get("judged", {}) else "–",
         ", ".join(filter(None, (mark, inverse(row) and "reports the inverse RTF"))),
-        ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items()),
+        ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items())
+        + (f", waited {fixed(waited, 1)} s for Retry-After" if (waited := row.get("retry_after_seconds")) else ""),
     )

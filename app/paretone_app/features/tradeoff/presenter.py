@@ -199,10 +199,12 @@ class TradeoffPresenter(Presenter):
             "front_heard": partial(self._do_along, lambda along: along.find()),
             **{f"point_{ending}": partial(self._ask_for_sheet, ending) for ending in file_dialogs.PLOTS},
         }
+        empty = lambda: "" if built(self.tradeoff).scene.points else "There are no points."  # noqa: E731
         for name, do in of_points.items():
-            actions.bind(actions[name], do, self._why_no_points)
+            actions.bind(actions[name], do, lambda: self._why_not_built() or empty())
         actions.bind(actions["shown_study"], self.study_within, self._why_not_within)
-        actions.bind(actions["shown_rank"], self._rank, self._why_not_rank)
+        why_not = lambda: self._why_not_built() or ("" if self.along is None else self.along.why_not_rank())  # noqa: E731
+        actions.bind(actions["shown_rank"], self._rank, why_not)
         of_point: dict[str, tuple[Callable[[Point, Sound | None], object], Callable[[], str]]] = {
             "point_hear": (self.hear, self._player.why_not_hear),
             "point_a": (partial(self.set_side, "A"), str),
@@ -230,15 +232,9 @@ class TradeoffPresenter(Presenter):
     def _why_not_built(self) -> str:
         return "" if self.tradeoff is not None else "Trade-off is not there yet."
 
-    def _why_no_points(self) -> str:
-        return self._why_not_built() or ("" if built(self.tradeoff).scene.points else "There are no points.")
-
     def _why_not_within(self) -> str:
         brushed = self.tradeoff is not None and self.tradeoff.filter.ranges
         return "" if brushed else "Brush ranges on Parallel axes first."
-
-    def _why_not_rank(self) -> str:
-        return self._why_not_built() or ("" if self.along is None else self.along.why_not_rank())
 
     def _why_not_heard(self) -> str:
         point = self.tradeoff.plot.current if self.tradeoff is not None else None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.models import catalogue
-from paretone.models.base import Utterance
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio.record import TransferReport
 from paretone_app.features.presenter import Presenter, Services, built
@@ -30,7 +29,8 @@ class TransferPresenter(Presenter):
         waits = partial(services.state.jobs.why_one, Kind.TRANSFER, measuring)
         tip, measure = "Speak each sentence in full and with the table, and measure every skip", self._measure_chosen
         self._measure = add("Measure &transfer", measure, tip, lambda: strategy.why_not_transfer() or waits())
-        tip, calibrate, why_not = "One table for all ticked sentences", self._calibrate_on, strategy.why_not_prepare
+        calibrate = lambda those: strategy.calibrate_on(those, built(self.transfer).combination)  # noqa: E731
+        tip, why_not = "One table for all ticked sentences", strategy.why_not_prepare
         self._calibrate = add("Cali&brate on these", lambda: calibrate(built(self.transfer).chosen), tip, why_not)
         worst = "Calibrate on the table's own and the &worst sentences"
         self._calibrate_advised = add(worst, lambda: calibrate(built(self.transfer).advised), why_not=why_not)
@@ -52,9 +52,6 @@ class TransferPresenter(Presenter):
         sentences = (*catalogue.harvard_sentences(), *catalogue.sentences())
         self.transfer = TransferPanel(sentences, self._measure, self._calibrate, self._calibrate_advised)
         return self.transfer
-
-    def _calibrate_on(self, utterances: tuple[Utterance, ...]) -> None:
-        self._strategy.calibrate_on(utterances, built(self.transfer).combination)
 
     def _measure_chosen(self) -> None:
         # Calibrations and measurements both use the first passage of a text.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -70,13 +70,14 @@ def find_weight_sets(folders: Iterable[Path], base: str, check: Check = lambda: 
     return tuple(sorted(found, key=lambda one: (one.weight, one.stage)))
 
 
-def weight_set_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    return checkpoint.parent / WEIGHT_SETS, own_place(model) / WEIGHT_SETS
+def weight_folders(kind: str, model: str, checkpoint: Path) -> tuple[Path, Path]:
+    """Folders of weights trained from ``checkpoint``: :data:`WEIGHT_SETS` or :data:`INTERVALS`; the user's is last."""
+    return checkpoint.parent / kind, own_place(model) / kind
 
 
 def _made_from(base: str, folders: Iterable[Path]) -> Iterator[tuple[Path, dict[str, str]]]:
     """Files in ``folders`` made from the checkpoint with the fingerprint ``base``, with their metadata."""
-    for path in sorted(path for folder in folders for path in folder.glob("*.safetensors")):
+    for path in (path for folder in folders for path in sorted(folder.glob("*.safetensors"))):
         metadata = metadata_of(path)
         if metadata.get("base") == base:
             yield path, metadata
@@ -88,14 +89,6 @@ PREFIX = "ema_model.transformer."
 """Prefix of keys in the official layout of F5-TTS."""
 COUNTERS = ("initted", "step")
 """Keys of that layout that are not weights."""
-
-
-def interval_folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    return checkpoint.parent / INTERVALS, user_folder(model)
-
-
-def user_folder(model: str) -> Path:
-    return own_place(model) / INTERVALS
 
 
 def interval_metadata(weights: IntervalWeights, base: str, steps: int) -> dict[str, str]:
@@ -139,8 +132,8 @@ def with_flow_weights(info: ModelInfo, checkpoint: Path, base: str, check: Check
     """``info`` with the weights made from the flow in the file ``checkpoint``, whose fingerprint is ``base``."""
     return replace(
         info,
-        weight_sets=find_weight_sets(weight_set_folders(info.id, checkpoint), base, check),
-        interval_weights=find_interval_weights(interval_folders(info.id, checkpoint), base, check),
+        weight_sets=find_weight_sets(weight_folders(WEIGHT_SETS, info.id, checkpoint), base, check),
+        interval_weights=find_interval_weights(weight_folders(INTERVALS, info.id, checkpoint), base, check),
     )
 
 
@@ -184,7 +177,7 @@ FEATURE_DRAFT = "feature-draft"
 @dataclass(frozen=True)
 class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
-    """The last folder's first, then by file name."""
+    """The first folder's first, then by file name."""
     feature_drafts: tuple[FeatureDraftWeights, ...] = ()
     students: tuple[StudentWeights, ...] = ()
     """In the same order, but recovered ones before intermediate stages."""
@@ -193,13 +186,13 @@ class LanguageWeights:
 
 
 def find_language_weights(folders: Sequence[Path], base: str, check: Check = lambda: None) -> LanguageWeights:
-    """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the last first.
-    ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
+    """Drafts and students made from the checkpoint with the fingerprint ``base``, in ``folders``, the first
+    one's first. ``check`` may raise to cancel. Raises :class:`CheckpointError` for a damaged layer measurement."""
     readers = {("draft", DRAFTS): _draft, (FEATURE_DRAFT, DRAFTS): _feature_draft, ("student", STUDENTS): _student}
     found: dict[str, list] = {name: [] for name, _ in readers}
     foreign = []
     for (name, kind), read in readers.items():
-        for path in (path for folder in reversed(folders) for path in sorted((folder / kind).glob("*.safetensors"))):
+        for path in (path for folder in folders for path in sorted((folder / kind).glob("*.safetensors"))):
             metadata = metadata_of(path)
             if metadata.get("kind") != name:
                 continue
@@ -214,26 +207,18 @@ def find_language_weights(folders: Sequence[Path], base: str, check: Check = lam
     return LanguageWeights(drafts, feature_drafts, students, tuple(foreign), order)
 
 
-def read_draft(path: Path, base: str, check: Check = lambda: None) -> DraftWeights:
-    """Description of the draft in the file ``path``. Raises :class:`CheckpointError` unless it is a draft of the
-    checkpoint with the fingerprint ``base``."""
-    return _read(path, base, "draft", _draft, check)
+Described = TypeVar("Described", DraftWeights, FeatureDraftWeights)
 
 
-def read_feature_draft(path: Path, base: str, check: Check = lambda: None) -> FeatureDraftWeights:
-    """As :func:`read_draft`, of a draft that reads hidden states."""
-    return _read(path, base, FEATURE_DRAFT, _feature_draft, check)
-
-
-Described = TypeVar("Described")
-
-
-def _read(path: Path, base: str, kind: str, described: Callable[..., Described | None], check: Check) -> Described:
+def read_draft(path: Path, base: str, kind: type[Described], check: Check = lambda: None) -> Described:
+    """Description of the draft of this ``kind`` in the file ``path``. Raises :class:`CheckpointError` unless it is one
+    of the checkpoint with the fingerprint ``base``."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
     metadata = metadata_of(path)
-    draft = described(path, metadata, check) if metadata.get("kind") == kind else None
-    if draft is None:
+    described = {"draft": _draft, FEATURE_DRAFT: _feature_draft}.get(metadata.get("kind", ""))
+    draft = described(path, metadata, check) if described else None
+    if not isinstance(draft, kind):
         raise CheckpointError(f"{path} is not a draft; give the file that a training of one has written.")
     if metadata.get("base") != base:
         raise CheckpointError(f"The draft {path} was made from another checkpoint; train without it, or from that one.")

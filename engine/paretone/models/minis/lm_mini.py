@@ -30,20 +30,8 @@ from paretone.models.files.checkpoints import (
 )
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.loading import LoadRequest
-from paretone.models.minis.speaking import (
-    CONFIG,
-    LAYOUT_FILE,
-    NOBODY,
-    MiniFolder,
-    MiniFrontEnd,
-    MiniPassage,
-    MiniPrompt,
-    MiniSpeech,
-    NaturalCoding,
-    StreamedSpeech,
-    mini_info,
-    natural_coding,
-)
+from paretone.models.minis import speaking
+from paretone.models.minis.speaking import LAYOUT_FILE, MiniPassage, MiniPrompt, NaturalCoding
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel, token_phones
 from paretone.observer import Check
@@ -96,12 +84,12 @@ TEXT = "text"
 
 
 @dataclass(frozen=True)
-class LmMiniFolder(MiniFolder):
+class LmMiniFolder(speaking.MiniFolder):
     def layout(self) -> Layout:
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> CausalConfig:
-        return CausalConfig.read(ConfigFile.read(self.root / CONFIG))
+        return CausalConfig.read(ConfigFile.read(self.root / speaking.CONFIG))
 
     def network(self, device: torch.device) -> LanguageNetwork:
         return self._network(self.weights_path, self.config(), device)
@@ -143,7 +131,7 @@ class LmMiniFolder(MiniFolder):
         return table[layout.rows].float()
 
 
-class LmMiniFrontEnd(MiniFrontEnd[SpeechTokenizer]):
+class LmMiniFrontEnd(speaking.MiniFrontEnd[SpeechTokenizer]):
     """Phones are (n,) ids on the CPU, codes a tuple."""
 
     def _ids(self, by_frame: np.ndarray) -> np.ndarray:
@@ -158,7 +146,7 @@ GATHERED = 8
 
 
 class GatheringDecoder(TokenDecoder):
-    def __init__(self, stream: StreamedSpeech, device: torch.device) -> None:
+    def __init__(self, stream: speaking.StreamedSpeech, device: torch.device) -> None:
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
         self._least = GATHERED
@@ -203,7 +191,7 @@ def read_parts(request: LoadRequest, folder: LmMiniFolder) -> LmMiniParts:
             f"The speech tokenizer in {folder.root} has {tokenizer.config.codes} codes, but the model speaks "
             f"{layout.codes}: they do not belong together. Restore the model folder."
         )
-    coding = natural_coding(request, tokenizer)
+    coding = speaking.natural_coding(request, tokenizer)
     return LmMiniParts(layout, coding, LmMiniFrontEnd(coding, layout.vocabulary))
 
 
@@ -216,7 +204,7 @@ DRAFT_PROMPT_SECONDS = 0.7
 """Seconds at the end of the voice's recording that a draft reads; more do not raise its acceptance."""
 
 
-class LmMiniSpeech(MiniSpeech, LanguageSpeech):
+class LmMiniSpeech(speaking.MiniSpeech, LanguageSpeech):
     def __init__(
         self,
         info: ModelInfo,
@@ -231,7 +219,7 @@ class LmMiniSpeech(MiniSpeech, LanguageSpeech):
     @torch.inference_mode()
     def first_run(self, network: LanguageNetwork) -> None:
         passage = MiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
-        prompt = MiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, NOBODY)
+        prompt = MiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, speaking.NOBODY)
         request = self.request(network, passage, prompt, Values())
         decoder = self.decoder(prompt, 0, Values())
         for cycle in decode(network.tokens, request, Nucleus(top_k=25), Uniforms(0)):
@@ -292,5 +280,5 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
     folder = LmMiniFolder(request.place, request.check)
     network, parts = folder.network(device), read_parts(request, folder)
     layers, parameters = network.tokens.transformer.config.layers, folder.parameters()
-    info = mini_info(request, folder.weights_path, layers=layers, branches=1, parameters=parameters)
+    info = speaking.mini_info(request, folder.weights_path, layers=layers, branches=1, parameters=parameters)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

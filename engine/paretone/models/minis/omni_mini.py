@@ -22,21 +22,9 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.loading import LoadRequest
+from paretone.models.minis import speaking
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
-from paretone.models.minis.speaking import (
-    CONFIG,
-    LAYOUT_FILE,
-    NOBODY,
-    MiniFolder,
-    MiniFrontEnd,
-    MiniPassage,
-    MiniPrompt,
-    MiniSpeech,
-    NaturalCoding,
-    StreamedSpeech,
-    mini_info,
-    natural_coding,
-)
+from paretone.models.minis.speaking import LAYOUT_FILE, MiniPassage, MiniPrompt, NaturalCoding
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
 from paretone.observer import Check
@@ -88,12 +76,12 @@ CODEC = "codec"
 
 
 @dataclass(frozen=True)
-class OmniMiniFolder(MiniFolder):
+class OmniMiniFolder(speaking.MiniFolder):
     def layout(self) -> Layout:
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> MaskedConfig:
-        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
+        return MaskedConfig.read(ConfigFile.read(self.root / speaking.CONFIG))
 
     def network(self) -> MaskedNetwork:
         config, weights = self.config(), read_float_weights(self.weights_path, self.check)
@@ -103,7 +91,7 @@ class OmniMiniFolder(MiniFolder):
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)
 
 
-class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
+class OmniMiniFrontEnd(speaking.MiniFrontEnd[ResidualCodec]):
     """Phones are (n,) ids of text tokens, codes (codebooks, n), both on the codec's device."""
 
     def __init__(self, coding: NaturalCoding[ResidualCodec], layout: Layout) -> None:
@@ -118,7 +106,7 @@ class OmniMiniFrontEnd(MiniFrontEnd[ResidualCodec]):
 
 
 class ResidualGridDecoder(GridDecoder):
-    def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
+    def __init__(self, stream: speaking.StreamedSpeech, codebooks: int, device: torch.device) -> None:
         self._stream = stream
         self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)
 
@@ -139,7 +127,7 @@ class ResidualGridDecoder(GridDecoder):
 WARM_UP_FRAMES = 30
 
 
-class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
+class OmniMiniSpeech(speaking.MiniSpeech, MaskedSpeech):
     def __init__(
         self, info: ModelInfo, network: MaskedNetwork, coding: NaturalCoding[ResidualCodec], front_end: OmniMiniFrontEnd
     ) -> None:
@@ -151,7 +139,7 @@ class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
         silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
         codec = self.coding.codec
         frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
-        prompt = MiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
+        prompt = MiniPrompt(silence, codec.encode(frames)[0].T, speaking.NOBODY)
         passage, rules = MiniPassage("", silence), Rules()
         canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
         run = network.begin(self.request(passage, prompt, Values()), rules.guidance)
@@ -201,7 +189,7 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
             f"The model in {request.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
             f"{layout.tokens}; restore the model folder."
         )
-    info = mini_info(
+    info = speaking.mini_info(
         request,
         folder.weights_path,
         layers=config.transformer.layers,
@@ -209,5 +197,5 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
         parameters=sum(one.numel() for one in network.parameters()),
         precisions=offered(device),
     )
-    coding = natural_coding(request, codec)
+    coding = speaking.natural_coding(request, codec)
     return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, layout))

@@ -14,7 +14,7 @@ from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, plain_content
 from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
-from paretone.models.files.trained_weights import find_interval_weights, interval_folders, plain_names
+from paretone.models.files.trained_weights import INTERVALS, find_interval_weights, plain_names, weight_folders
 from paretone.observer import Check
 from paretone.setting.profile import Profile
 from paretone.wording import listed
@@ -29,7 +29,7 @@ class AverageVelocityWeights:
     @classmethod
     def of(cls, profile: Profile, checkpoint: F5Checkpoint, check: Check = lambda: None) -> AverageVelocityWeights:
         """Weights that ``profile`` runs on ``checkpoint``. ``check`` may cancel. Raises :class:`ProfileError`."""
-        places = interval_folders(profile.setting.model, checkpoint.path)
+        places = weight_folders(INTERVALS, profile.setting.model, checkpoint.path)
         for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
             if one.fingerprint == profile.weights:
                 return cls(Path(one.path), checkpoint.path.parent)

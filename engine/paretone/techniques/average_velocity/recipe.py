@@ -28,15 +28,10 @@ from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.models.cosyvoice2.token_to_mel import own_names
 from paretone.models.declaration import Model
+from paretone.models.files import trained_weights
 from paretone.models.files.checkpoints import metadata_of, read_float_weights
-from paretone.models.files.trained_weights import (
-    described_interval,
-    interval_metadata,
-    plain_names,
-    save_in_half,
-    user_folder,
-)
 from paretone.observer import may_stop
+from paretone.paths import own_place
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values, checked
 from paretone.techniques.average_velocity import (
@@ -353,7 +348,7 @@ class AverageVelocity(FineTuningRecipe[AverageVelocityOptions, nn.Module]):
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_in_half(path, named, interval_metadata(weights, self.base, self.steps))
+        trained_weights.save_in_half(path, named, trained_weights.interval_metadata(weights, self.base, self.steps))
 
     @property
     def file_name(self) -> str:
@@ -393,18 +388,18 @@ def fine_tune(
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     initial = None if not request.initial else initial_weights(Path(request.initial), base)
     recipe = AverageVelocity(subject, base, run.processes, options, initial)
-    return complete(recipe, run, user_folder(request.model), intervals)
+    return complete(recipe, run, own_place(request.model) / trained_weights.INTERVALS, intervals)
 
 
 def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
     """Weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are not average-velocity
     weights, or are from another checkpoint than ``base``, a fingerprint."""
     told = metadata_of(path)
-    if described_interval(told, str(path), "") is None:
+    if trained_weights.described_interval(told, str(path), "") is None:
         raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
     if told.get("base") != base:
         raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")
-    return own_names(plain_names(read_float_weights(path)))
+    return own_names(trained_weights.plain_names(read_float_weights(path)))
 
 
 def options_of(request: AverageVelocityRequest, chosen: Model) -> AverageVelocityOptions:

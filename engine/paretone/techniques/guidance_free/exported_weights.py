@@ -19,7 +19,7 @@ from paretone.export.delivery import Content
 from paretone.export.exported_weights import companions, safetensors_file
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint, shapes_of
-from paretone.models.files.trained_weights import PREFIX, weight_set_folders
+from paretone.models.files.trained_weights import PREFIX, WEIGHT_SETS, weight_folders
 from paretone.observer import Check
 from paretone.setting.profile import Profile
 from paretone.wording import listed
@@ -43,7 +43,7 @@ class GuidanceFreeWeights:
             return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)
         if not profile.weights:
             return None
-        places = weight_set_folders(profile.setting.model, checkpoint.path)
+        places = weight_folders(WEIGHT_SETS, profile.setting.model, checkpoint.path)
         for path in (path for place in places for path in sorted(place.glob("*.safetensors"))):
             if fingerprint(path, check) == profile.weights:
                 return cls.read(path, checkpoint)

@@ -16,6 +16,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, StudentWeights, Utterance
 from paretone.models.catalogue import entry, find
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
+from paretone.paths import in_own_place
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values, WholeNumbers, amount, count, whole_numbers
 from paretone.setting.plan import LanguagePlan, NotPrepared
@@ -218,7 +219,7 @@ def _student(
 
 
 def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ...]:
-    """Students of the loaded model that fit ``knobs``, longest trained first."""
+    """Students of the loaded model that fit ``knobs``, longest trained first, but the user's own last."""
     if knobs["recovery"] == NONE:
         return ()
     partly, by_hand = knobs["recovery"] == PARTLY, listed_layers(knobs)
@@ -230,7 +231,7 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
         and (one.retained == by_hand if by_hand else one.depth == depth)
         and one.targets == knobs.get("targets", FOLLOWING)
     ]
-    return tuple(sorted(found, key=lambda one: -one.minutes))
+    return tuple(sorted(found, key=lambda one: (in_own_place(one.path, info.id), -one.minutes)))
 
 
 def _how_trained(student: StudentWeights) -> str:

@@ -18,6 +18,7 @@ from paretone.errors import PlainError
 from paretone.models.base import StudentWeights
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
+from paretone.paths import in_own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import spade
@@ -73,4 +74,4 @@ def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:
     if not there:
         which = "fully retrained student" if depth is None else f"fully retrained student with {depth} layers"
         raise PlainError(f"{model.info.title} has no {which}; train one (paretone train spade), then run this again.")
-    return min(there, key=lambda one: one.depth)
+    return min(there, key=lambda one: (in_own_place(one.path, model.info.id), one.depth))

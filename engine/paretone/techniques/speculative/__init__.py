@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from paretone.errors import SettingError
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines, whole_line
@@ -11,6 +12,7 @@ from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, FeatureDraftWeights, ModelInfo, StudentWeights
 from paretone.models.catalogue import entry
+from paretone.paths import in_own_place
 from paretone.setting.knobs import Choice, Effect, Switch, Values, amount, count
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import Published, UsedTechnique
@@ -135,11 +137,13 @@ KINDS = {DRAFT_BY_STUDENT: "student", ON_FEATURES: "draft on features", OF_LAYER
 
 
 def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | FeatureDraftWeights | StudentWeights, ...]:
-    """Drafts of the loaded model by ``knobs``, on features first, or its students, recovered and shallow first."""
-    if knobs["draft"] == DRAFT_BY_STUDENT:
-        return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
+    """Drafts of the loaded model by ``knobs``, on features first, or its students, recovered and shallow first; but
+    the user's own last."""
     on_features = () if knobs["draft"] == OF_LAYERS else info.feature_drafts
-    return on_features if knobs["draft"] == ON_FEATURES else (*on_features, *info.drafts)
+    found: Iterable[Any] = on_features if knobs["draft"] == ON_FEATURES else (*on_features, *info.drafts)
+    if knobs["draft"] == DRAFT_BY_STUDENT:
+        found = sorted(info.students, key=lambda one: (not one.recovered, one.depth))
+    return tuple(sorted(found, key=lambda one: in_own_place(one.path, info.id)))
 
 
 def idle(knobs: Values, plan: LanguagePlan) -> str:

@@ -71,7 +71,7 @@ def _declare_export(parser: argparse.ArgumentParser) -> None:
         "kind", choices=("student", "draft"), help="what to write; a draft comes with the settings to use it with"
     )
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
-    parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the model's first)")
+    parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the first shipped)")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="output folder; existing files are not replaced")
     arguments.add_knobs(parser.add_argument_group("settings of a draft"), _settings())
 
@@ -81,8 +81,9 @@ def _run_export(options: argparse.Namespace, session: Session) -> Result:
     out = place_for_folder(options.out)
     model = arguments.model(options)
     command = ExportWeights(JOB, model, options.kind, options.file, str(out), settings, options.folder)
-    names = session.carry_out(command).files
-    return Result({"out": options.out, "files": list(names)}, f"Wrote {', '.join(names)}.")
+    done = session.carry_out(command)
+    data = {"out": options.out, "weights": done.source, "files": list(done.files)}
+    return Result(data, f"Wrote {', '.join(done.files)}, of the {options.kind} {Path(done.source).stem}.")
 
 
 def _settings() -> list[Knob]:

@@ -20,8 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paretone.models.base import FeatureDraftWeights
 from paretone.models.files.checkpoints import read_float_weights
-from paretone.models.files.trained_weights import DRAFTS, FEATURE_DRAFT, read_feature_draft
+from paretone.models.files.trained_weights import DRAFTS, FEATURE_DRAFT, read_draft
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative import DraftRequest
@@ -209,7 +210,7 @@ class DraftOnFeatures(Companion):
         options = self.options_at(rates, temperature=teacher.temperature)
         initial = None
         if self.initial is not None:
-            read_feature_draft(self.initial, teacher.base, follower.check)
+            read_draft(self.initial, teacher.base, FeatureDraftWeights, follower.check)
             initial = read_float_weights(self.initial, follower.check)
         return partial(FeatureDraftRecipe, teacher, options=options, initial=initial)
 

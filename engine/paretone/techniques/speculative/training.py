@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
+from paretone.models.base import DraftWeights
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.layer_importance import layer_of
 from paretone.models.files.trained_weights import DRAFTS, read_draft
@@ -172,7 +173,7 @@ class Draft(Companion):
         if self.initial is None:
             return recipe
         lower = min(self.options.lower, teacher.network.transformer.config.layers)
-        draft = read_draft(self.initial, teacher.base, follower.check)
+        draft = read_draft(self.initial, teacher.base, DraftWeights, follower.check)
         if draft.trained != tuple(range(lower)):
             raise SettingError(
                 f"{self.initial} has learnt in {len(draft.trained)} of the model's layers, not in the {lower} lowest "
