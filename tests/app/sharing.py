@@ -5,17 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 import pytest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QAbstractSpinBox,
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QScrollBar,
-    QWidget,
-)
+from PySide6 import QtWidgets
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.setting import Setting
@@ -91,25 +81,27 @@ def _widgets(window: MainWindow, panels: Collection[str]) -> Counter[tuple[str, 
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     for name in panels:
         panel = window.panels[name]
-        for one in panel.findChildren(QWidget):
-            is_recent = isinstance(one, QAbstractButton) and one.text() == RECENT
+        for one in panel.findChildren(QtWidgets.QWidget):
+            is_recent = isinstance(one, QtWidgets.QAbstractButton) and one.text() == RECENT
             # Scroll bars come and go with the room that there is, and the button that clears a field fades away.
-            passing = type(one) in (QScrollBar, QWidget) or isinstance(one.parent(), QLineEdit)
+            passing = type(one) in (QtWidgets.QScrollBar, QtWidgets.QWidget) or isinstance(
+                one.parent(), QtWidgets.QLineEdit
+            )
             if one.isVisibleTo(panel) and not passing and not is_recent:
                 seen[name, type(one).__name__, _shown(one), one.isEnabled()] += 1
     return seen
 
 
-def _shown(widget: QWidget) -> str:
+def _shown(widget: QtWidgets.QWidget) -> str:
     match widget:
-        case QAbstractButton():
+        case QtWidgets.QAbstractButton():
             return f"{widget.text()} {widget.isChecked()}"
-        case QLabel() | QAbstractSpinBox() | QLineEdit():
+        case QtWidgets.QLabel() | QtWidgets.QAbstractSpinBox() | QtWidgets.QLineEdit():
             return widget.text()
-        case QComboBox():
+        case QtWidgets.QComboBox():
             return widget.currentText()
-        case QPlainTextEdit():
+        case QtWidgets.QPlainTextEdit():
             return widget.toPlainText()
-        case QAbstractItemView():
+        case QtWidgets.QAbstractItemView():
             return str(widget.model().rowCount() if widget.model() is not None else 0)
     return ""

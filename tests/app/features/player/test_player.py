@@ -4,20 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel, QTextDocumentFragment
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QCheckBox,
-    QComboBox,
-    QGroupBox,
-    QLineEdit,
-    QPlainTextEdit,
-    QSpinBox,
-    QTableView,
-    QWidget,
-)
 
 from paretone.checks.faults import Checked, Finding
 from paretone_app.audio.mixer import OUT_AND_IN
@@ -122,7 +112,9 @@ def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: Nul
     qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
     assert "is gone" in text(panel, "Audio device")
     null_sink.start()
-    retry = next(one for one in panel.findChildren(QAbstractButton) if "Reconnect" in one.text().replace("&", ""))
+    retry = next(
+        one for one in panel.findChildren(QtWidgets.QAbstractButton) if "Reconnect" in one.text().replace("&", "")
+    )
     QTest.mouseClick(retry, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: panel.player.usable)
     qtbot.waitUntil(lambda: not named(panel, "Audio device").isVisible())
@@ -304,7 +296,7 @@ def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.nd
         assert player.choice == 1, "the keys belong to the test"
         shown.append(panel.bar.grab().toImage())
         told = ""
-        for one in panel.bar.findChildren(QWidget):
+        for one in panel.bar.findChildren(QtWidgets.QWidget):
             if one.isVisibleTo(panel.bar):
                 told += f"{one.accessibleName()} {one.accessibleDescription()} {one.toolTip()} "
                 told += str(getattr(one, "text", str)())
@@ -316,25 +308,25 @@ def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.nd
     assert said == []
 
 
-def pressed(host: Host, widget: QWidget, keys: str) -> None:
+def pressed(host: Host, widget: QtWidgets.QWidget, keys: str) -> None:
     host.layout().addWidget(widget)
     widget.show()
     widget.setFocus()
     press(host, keys)
 
 
-@pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
-def test_text_is_typed_and_nothing_plays(panel: Host, kind: type[QWidget]) -> None:
+@pytest.mark.parametrize("kind", [QtWidgets.QLineEdit, QtWidgets.QPlainTextEdit])
+def test_text_is_typed_and_nothing_plays(panel: Host, kind: type[QtWidgets.QWidget]) -> None:
     widget = kind()
     pressed(panel, widget, "a bxls[]")
     QTest.keyClick(widget, Qt.Key.Key_Left)
-    typed = widget.text() if isinstance(widget, QLineEdit) else widget.toPlainText()
+    typed = widget.text() if isinstance(widget, QtWidgets.QLineEdit) else widget.toPlainText()
     assert typed == "a bxls[]"
     assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
 
 
 def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtbot) -> None:
-    box = QCheckBox("Here")
+    box = QtWidgets.QCheckBox("Here")
     pressed(panel, box, " b")
     QTest.keyClick(box, Qt.Key.Key_Right)
     assert box.isChecked() and panel.deck.heard == "B"
@@ -342,9 +334,9 @@ def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtb
     model = QStandardItemModel()
     for word in ("one", "two", "xylophone"):
         model.appendRow(QStandardItem(word))
-    table, done = QTableView(), []
+    table, done = QtWidgets.QTableView(), []
     table.setModel(model)
-    table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
+    table.setEditTriggers(QtWidgets.QTableView.EditTrigger.NoEditTriggers)
     action = QAction("Set A", table, shortcut="A", shortcutContext=Qt.ShortcutContext.WidgetShortcut)
     action.triggered.connect(lambda: done.append("A"))
     table.addAction(action)
@@ -352,9 +344,9 @@ def test_buttons_tables_choices_and_numbers_keep_their_own_keys(panel: Host, qtb
     assert done == ["A"] and panel.deck.heard == "B" and table.currentIndex().row() == 2
     press(panel, "[")
     assert panel.deck.loop is not None, "which a table does not use"
-    for one in (QComboBox(), QSpinBox()):
+    for one in (QtWidgets.QComboBox(), QtWidgets.QSpinBox()):
         qtbot.addWidget(one)
         assert {"A", "Space", "Left", "Home"} <= own_keys(one)
-    group = QGroupBox("Technique", checkable=True)
+    group = QtWidgets.QGroupBox("Technique", checkable=True)
     qtbot.addWidget(group)
-    assert own_keys(group) == {"Space"} and not own_keys(QWidget()) and not own_keys(None)
+    assert own_keys(group) == {"Space"} and not own_keys(QtWidgets.QWidget()) and not own_keys(None)

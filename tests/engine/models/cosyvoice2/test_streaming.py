@@ -8,24 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import AudioError, Cancelled, TextError
+from paretone.models.cosyvoice2 import hift
 from paretone.models.cosyvoice2.adapter import CosyDecoder
 from paretone.models.cosyvoice2.config import HiftConfig
-from paretone.models.cosyvoice2.hift import (
-    GENERATOR,
-    PLAIN_CONVOLUTIONS,
-    AudioStream,
-    CausalUpsampler,
-    HarmonicSource,
-    Hift,
-    IncrementalConv,
-    InverseSpectrum,
-    Progress,
-    ReflectedStart,
-    ResidualStack,
-    SeededNoise,
-    SourceSpectrum,
-    Upsampler,
-)
 from paretone.models.cosyvoice2.mel_flow import MelStream
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from paretone.models.networks import incremental as memories
@@ -62,7 +47,7 @@ def test_streamed_audio_is_that_of_the_whole(size: int) -> None:
 
 
 def test_audio_lags_twenty_frames_behind_the_mel() -> None:
-    stream, mel = AudioStream(VOCODER, SeededNoise(0, VOCODER.config)), torch.randn(1, 8, 60)
+    stream, mel = hift.AudioStream(VOCODER, hift.SeededNoise(0, VOCODER.config)), torch.randn(1, 8, 60)
     lag = 60 - stream.push(mel).shape[-1] / VOCODER.config.samples_per_frame
     assert 19 < lag < 21
 
@@ -104,9 +89,9 @@ def test_no_token_gives_no_audio() -> None:
 
 
 def test_files_saved_while_training_load() -> None:
-    shapes = stored_shapes(VOCODER, PARAMETRISED, PLAIN_CONVOLUTIONS)
-    weights = {f"{GENERATOR}{name}": torch.ones(shape) for name, shape in shapes.items()}
-    vocoder = Hift.official(VOCODER.config, weights, "hift.pt")
+    shapes = stored_shapes(VOCODER, PARAMETRISED, hift.PLAIN_CONVOLUTIONS)
+    weights = {f"{hift.GENERATOR}{name}": torch.ones(shape) for name, shape in shapes.items()}
+    vocoder = hift.Hift.official(VOCODER.config, weights, "hift.pt")
     # A direction of ones has the length √n.
     assert torch.allclose(vocoder.conv_pre.weight, torch.tensor((8 * 7) ** -0.5))
 
@@ -163,23 +148,23 @@ def test_refuses_a_prompt_whose_parts_do_not_fit(flow: TokenToMel) -> None:
 # --- Layers in parts --------------------------------------------------------------------------------------------------
 CONFIG = HiftConfig()
 LAYERS = {
-    "dilated": lambda: IncrementalConv(3, 4, 7, (9, 9), dilation=3),
-    "strided": lambda: IncrementalConv(3, 4, 30, (7, 7), stride=15),
-    "point": lambda: IncrementalConv(3, 4, 1, (0, 0)),
-    "upsampler of 8": lambda: Upsampler(3, 4, 16, 8, 4),
-    "upsampler of 5": lambda: Upsampler(3, 4, 11, 5, 3),
-    "upsampler of 3": lambda: Upsampler(3, 4, 7, 3, 2),
-    "reflected start": ReflectedStart,
-    "causal": lambda: IncrementalConv(3, 4, 7, (18, 0), dilation=3),
-    "looking ahead": lambda: IncrementalConv(3, 4, 5, (0, 4)),
-    "causal upsampling": lambda: CausalUpsampler(3, 4, 16, 8),
-    "residual stack": lambda: ResidualStack(3, 7, (1, 3, 5), causal=False),
+    "dilated": lambda: hift.IncrementalConv(3, 4, 7, (9, 9), dilation=3),
+    "strided": lambda: hift.IncrementalConv(3, 4, 30, (7, 7), stride=15),
+    "point": lambda: hift.IncrementalConv(3, 4, 1, (0, 0)),
+    "upsampler of 8": lambda: hift.Upsampler(3, 4, 16, 8, 4),
+    "upsampler of 5": lambda: hift.Upsampler(3, 4, 11, 5, 3),
+    "upsampler of 3": lambda: hift.Upsampler(3, 4, 7, 3, 2),
+    "reflected start": hift.ReflectedStart,
+    "causal": lambda: hift.IncrementalConv(3, 4, 7, (18, 0), dilation=3),
+    "looking ahead": lambda: hift.IncrementalConv(3, 4, 5, (0, 4)),
+    "causal upsampling": lambda: hift.CausalUpsampler(3, 4, 16, 8),
+    "residual stack": lambda: hift.ResidualStack(3, 7, (1, 3, 5), causal=False),
 }
 SIZES = [(1, 1, 1, 40, 3), (0, 2, 0, 44)]
 
 
 def in_parts(layer: nn.Module, x: Tensor, sizes: tuple[int, ...], unit: int = 1) -> list[Tensor]:
-    progress, parts = Progress(), []
+    progress, parts = hift.Progress(), []
     for number, part in enumerate(x.split([unit * size for size in sizes], dim=-1), 1):
         progress.last = number == len(sizes)
         parts.append(layer(part, progress))
@@ -192,24 +177,24 @@ def in_parts(layer: nn.Module, x: Tensor, sizes: tuple[int, ...], unit: int = 1)
 def test_parts_are_the_whole(name: str, sizes: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     layer, x = LAYERS[name](), torch.randn(1, 3, sum(sizes))
-    whole = layer(x, Progress(last=True))
+    whole = layer(x, hift.Progress(last=True))
     assert torch.allclose(torch.cat(in_parts(layer, x, sizes), dim=-1), whole, atol=1e-6)
 
 
 @torch.inference_mode()
 def test_outputs_come_as_early_as_their_inputs_allow() -> None:
-    conv = IncrementalConv(1, 1, 7, (9, 9), dilation=3)
+    conv = hift.IncrementalConv(1, 1, 7, (9, 9), dilation=3)
     assert [part.shape[-1] for part in in_parts(conv, torch.randn(1, 1, 40), (9, 1, 20, 10))] == [0, 1, 20, 19]
 
 
 @torch.inference_mode()
 def test_transform_and_inverse_in_parts() -> None:
     sizes = (1, 0, 2, 3)
-    transform, inverse = SourceSpectrum(CONFIG), InverseSpectrum(CONFIG)
+    transform, inverse = hift.SourceSpectrum(CONFIG), hift.InverseSpectrum(CONFIG)
     x = torch.randn(1, 1, 480 * sum(sizes))
-    frames = transform(x, Progress(last=True))
+    frames = transform(x, hift.Progress(last=True))
     assert torch.allclose(torch.cat(in_parts(transform, x, sizes, 480), dim=-1), frames, atol=1e-6)
-    expected = inverse(frames, Progress(last=True))
+    expected = inverse(frames, hift.Progress(last=True))
     frame_sizes = (3, 0, 50, frames.shape[-1] - 53)
     assert torch.allclose(torch.cat(in_parts(inverse, frames, frame_sizes), dim=-1), expected, atol=1e-6)
 
@@ -217,12 +202,12 @@ def test_transform_and_inverse_in_parts() -> None:
 @torch.inference_mode()
 def test_source_goes_on_where_it_stopped() -> None:
     torch.manual_seed(0)
-    source, pitch = HarmonicSource(CONFIG), 300 * torch.rand(1, 100)
-    whole = source(pitch, SeededNoise(5, CONFIG), Progress(last=True))
-    noise = SeededNoise(5, CONFIG)
+    source, pitch = hift.HarmonicSource(CONFIG), 300 * torch.rand(1, 100)
+    whole = source(pitch, hift.SeededNoise(5, CONFIG), hift.Progress(last=True))
+    noise = hift.SeededNoise(5, CONFIG)
     parts = in_parts(lambda part, progress: source(part, noise, progress), pitch, (1, 0, 2, 50, 47))
     assert torch.equal(torch.cat(parts, dim=-1), whole)
-    assert not torch.equal(source(pitch, SeededNoise(6, CONFIG), Progress(last=True)), whole)
+    assert not torch.equal(source(pitch, hift.SeededNoise(6, CONFIG), hift.Progress(last=True)), whole)
 
 
 @torch.inference_mode()
@@ -234,7 +219,7 @@ def test_phases_hardly_depend_on_the_last_digit_of_the_pitch() -> None:
     apart = {}
     for rounded in (False, True):
         torch.manual_seed(0)
-        source = HarmonicSource(replace(CONFIG, float32_phases=rounded))
-        first, second = (source(one, NoNoise(CONFIG), Progress(last=True)) for one in (pitch, other))
+        source = hift.HarmonicSource(replace(CONFIG, float32_phases=rounded))
+        first, second = (source(one, NoNoise(CONFIG), hift.Progress(last=True)) for one in (pitch, other))
         apart[rounded] = float((first - second).abs().max())
     assert apart[False] < 1e-4 < apart[True]
