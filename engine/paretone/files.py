@@ -35,6 +35,15 @@ _GLANCE_SECONDS = 0.1
 """Polling interval of a pipe without a reader."""
 
 
+def require_room(kind: type[PlainError], place: Path, needed: float, what: str) -> None:
+    """Raise ``kind`` unless the folder ``place`` has room for the ``needed`` bytes of ``what``."""
+    if (free := shutil.disk_usage(place).free) < needed:
+        raise kind(
+            f"{place} has {free / 1e6:,.1f} MB of free space, but {what} takes {needed / 1e6:,.1f} MB or more; free "
+            "some or choose another folder."
+        )
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path`` atomically. Readers, also after a crash, find the old file or the new one. Raises
     :class:`OSError` without any change or left file. Files left by a process killed while writing are removed by a

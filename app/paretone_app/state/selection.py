@@ -489,7 +489,7 @@ class Selection(QObject):
             if self.not_recalled is None:
                 self.model_id, self.model_folder, self.model_variant = saved.model, last.folder, last.variant
         elif saved.model:
-            self.passed_over.emit(f"There is no model {saved.model} any more.")
+            self.passed_over.emit(f"There is no model {saved.model} any more; {self.entry.title} is loaded instead.")
         self._own = self._of(self.model_id)
         self.changed.emit()
 

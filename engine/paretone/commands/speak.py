@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
+from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.checks.faults import Checked, checked, sentences, strict
 from paretone.checks.speech import speech_of
@@ -20,7 +21,7 @@ from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.subtitles import sentence_times, write_srt
 from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
 from paretone.commands.terminal import JOB, Session, ending
-from paretone.errors import SettingError, failure
+from paretone.errors import PlainError, SettingError, failure
 from paretone.front_end import MOST_CHARACTERS
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.metrics import figure_of, metric
@@ -131,6 +132,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if model.info.family != MASKED:
             raise SettingError(f"--codebooks is for masked models, and {model.info.title} is none; leave it out.")
         cast("MaskedSpeech", model).require_codebooks(options.codebooks)
+    if not files.flows(out):
+        # About 14 characters a second, and four bytes a sample where it is not compressed.
+        needed = len(text) / 14 * model.info.sample_rate * (4 if out.suffix == ".wav" else 1)
+        files.require_room(PlainError, out.absolute().parent, needed, "this speech")
     take, stopped = _spoken(spoken, session)
     samples, remarks = take.samples, ()
     if options.codebooks:

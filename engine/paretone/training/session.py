@@ -9,7 +9,6 @@ import json
 import math
 import platform
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any, Protocol
 import torch
 
 from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError, is_out_of_memory
-from paretone.files import append_line, reason, write_atomically
+from paretone.files import append_line, reason, require_room, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.observer import stoppable
 from paretone.own_process import handling
@@ -195,7 +194,8 @@ class TrainingSession:
             raise PlainError(f"{self.recipe.name} draws no clips to count epochs by; give minutes or steps.")
         path = self.work / CHECKPOINT
         if not resume:
-            self._require_space()
+            needed = sum(value.nbytes for _, value in _floating_tensors(self.recipe.state()))
+            require_room(TrainingError, self.work, needed, "a checkpoint")
             if self.team.is_first:
                 with self._writing():
                     write_atomically(self.work / LOG, _line(self._header() | {"run": secrets.token_hex(8)}))
@@ -321,16 +321,6 @@ class TrainingSession:
             f"{self.work} could not be written at step {self.number}: {why}. "
             "The last checkpoint there is complete; resume from it."
         )
-
-    def _require_space(self) -> None:
-        """Raise :class:`TrainingError` if the first checkpoint would not fit."""
-        needed = sum(value.nbytes for _, value in _floating_tensors(self.recipe.state()))
-        free = shutil.disk_usage(self.work).free
-        if free < needed:
-            raise TrainingError(
-                f"{self.work} has {free / 1e6:.0f} MB of free space, but a checkpoint takes {needed / 1e6:.0f} MB or "
-                "more; free some or choose another folder."
-            )
 
     def _header(self) -> dict[str, Any]:
         device = self.recipe.device

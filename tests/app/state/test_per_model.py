@@ -140,7 +140,7 @@ def test_what_is_common_is_remembered_and_rubbish_does_not_hurt(state: AppState)
     state.selection.set_seed(99)
     found = again(state)[0].selection
     _, said = again(state.selection.remembered().replace('"model": "f5-mini"', '"model": "f4-mini"'))
-    assert said == ["There is no model f4-mini any more."]
+    assert said == ["There is no model f4-mini any more; F5 mini is loaded instead."]
     for rubbish in ("", "{", "[]", "7"):
         assert Remembered.from_json(rubbish) is None
         found.recall(rubbish)

@@ -59,6 +59,12 @@ def test_help_says_for_which_models_an_option_is_and_which_kinds_of_sound_are_wr
     assert "Omni mini, OmniVoice: Number of steps in which a canvas" in said
 
 
+def test_speech_for_which_there_is_no_room_is_not_begun(tiny_disk: Path, console: Console) -> None:
+    said = console.refusal("speak", "--model", "f5-mini", "--text", "Rice. " * 500, "--out", tiny_disk / "o.wav")
+    assert f"{tiny_disk} has 0.5 MB of free space, but this speech takes 20.6 MB or more" in said
+    assert "Synthesising" not in said
+
+
 def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, console: Console) -> None:
     own = shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / "bella.wav")
     said = console.refusal(*SPEAK, "--voice", own, "--out", tmp_path / "o.wav", code=TextError.exit_code)

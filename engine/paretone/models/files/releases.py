@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from types import ModuleType
 
 from paretone.errors import PlainError
 from paretone.extras import how_to_add, needing
-from paretone.files import explained, flows, reason, target
+from paretone.files import explained, flows, reason, require_room, target
 from paretone.observer import Check
 from paretone.reading import first_line, parsed_json
 
@@ -290,12 +289,7 @@ def _require_space(transfers: Iterable[_Transfer]) -> None:
         place = next(parent for parent in one.destination.absolute().parents if parent.exists())
         disk = place.stat().st_dev
         needed[disk] = needed.get(disk, 0) + one.size - one.present
-        free = shutil.disk_usage(place).free
-        if needed[disk] > free:
-            raise PlainError(
-                f"{place} has {free / 1e9:.1f} GB of free space, but the download needs {needed[disk] / 1e9:.1f} GB or "
-                "more; free some space or choose another folder."
-            )
+        require_room(PlainError, place, needed[disk], "the download")
 
 
 def _fetch(hub: ModuleType, transfer: _Transfer, check: Check) -> Iterator[int]:

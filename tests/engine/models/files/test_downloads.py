@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -157,9 +158,9 @@ def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, messag
 
 
 def test_a_full_disk_is_noticed_beforehand(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = releases.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(releases.shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    with pytest.raises(PlainError, match=r"0\.0 GB of free space"):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    with pytest.raises(PlainError, match=r"0\.0 MB of free space, but the download takes"):
         fetch(hub, tmp_path / "m")
     assert not hub.transfers()
 
