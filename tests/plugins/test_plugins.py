@@ -26,6 +26,7 @@ from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import catalogue, load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import entry, voice
+from paretone.models.families.evaluations import NO_LAYERS
 from paretone.observer import SILENT
 from paretone.paths import own_place
 from paretone.sampling.flow import euler_steps, sampling_grid
@@ -284,6 +285,8 @@ def test_the_flow_model_speaks_and_techniques_of_its_family_apply(plugged: Path)
     apart = plain.with_technique(UsedTechnique("separate_guidance"))
     assert len(synthesise(model, "Rice.", voice("", FLOW), apart).samples)
     skipping = plain.with_technique(UsedTechnique("first_block"))
+    reasons = {name: technique(name).not_offered(model.info) for name in ("first_block", "ditreducio", "steps")}
+    assert reasons["first_block"] == reasons["ditreducio"] == NO_LAYERS.format("Phone flow") and not reasons["steps"]
     with pytest.raises(SettingError, match="Phone flow is not a diffusion transformer"):
         synthesise(model, "Rice.", voice("", FLOW), skipping)
     report = measure_roofline(RooflineTarget(model, Utterance("Rice.", voice("", FLOW)), plain), SILENT, rounds=2)

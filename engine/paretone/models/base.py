@@ -170,7 +170,7 @@ class ModelInfo:
     token_rate: float | None = None
     """Speech tokens per second; ``None`` unless a language model."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Features that its device lacks, such as ``recording``, with sentences of :func:`paretone.device.lacking`."""
+    """Features that its device lacks (:func:`paretone.device.lacking`) or slots its network lacks, with sentences."""
     guidance: Guidance = STRENGTH
     codes_per_token: int = 1
     mel_flow: MelFlow | None = None

@@ -168,7 +168,7 @@ def load(
     require_shipped(Path(info.checkpoint), info.fingerprint)
     for one in (*info.weight_sets, *info.interval_weights, *language):
         require_shipped(Path(one.path), one.fingerprint)
-    speech.info = replace(info, lacking=devices.lacking(on), device_type=on.type)
+    speech.info = replace(info, lacking=(*info.lacking, *devices.lacking(on)), device_type=on.type)
     status("Warming up …")
     speech.source = loader
     with loader.blamed():

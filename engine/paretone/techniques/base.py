@@ -294,7 +294,8 @@ class Technique:
                 f"{info.title} completes each token to a frame of {info.codes_per_token} codes before it reads the "
                 f"next, which {self.title} does not know; do without it."
             )
-        return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
+        lacking = dict(info.lacking)
+        return self.lacking(info.family) or lacking.get(self.needs, "") or lacking.get(self.main_slot, "")
 
     def runs_on(self, flow: MelFlow | None) -> bool:
         """Whether it can change the ``flow`` after a language model."""

@@ -153,12 +153,13 @@ class Stage:
         return require_layers(self.backbone, self.title)
 
 
+NO_LAYERS = "{} is not a diffusion transformer: skipping layers, caches and attention views need one."
+
+
 def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
     """``backbone``, whose layers can be inspected and skipped; else raises :class:`SettingError` with ``title``."""
     if not isinstance(backbone, DiffusionTransformer):
-        raise SettingError(
-            f"{title} is not a diffusion transformer: skipping layers, caches and attention views need one."
-        )
+        raise SettingError(NO_LAYERS.format(title))
     return backbone
 
 

@@ -27,6 +27,7 @@ from paretone.last_used import LastUsed
 from paretone.models.base import AttentionCapture, IntervalWeights, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.evaluations import (
+    NO_LAYERS,
     Asking,
     Evaluations,
     FlowInternals,
@@ -367,6 +368,8 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     ) -> None:
         """``frame_seconds`` is the audible duration of one frame of the state; ``read_weights`` loads the backbone with
         one of ``info.weight_sets``, ready for inference on ``device``."""
+        if not isinstance(backbone, DiffusionTransformer):
+            info = replace(info, lacking=(("skipping", NO_LAYERS.format(info.title)),))
         Speech.__init__(self, info)
         self.backbone = backbone
 
