@@ -50,8 +50,11 @@ def serving(*more: str) -> Iterator[str]:
     )
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stderr is not None
+    warm = False
     for line in process.stderr:
+        warm |= "Synthesising" in line
         if "http://" in line:
+            assert warm, "a sentence is spoken before anybody may ask"
             address = line.partition("http://")[2].partition("/v1")[0]
             yield address
             break
