@@ -34,14 +34,12 @@ def fixed(value: float, places: int) -> str:
 
 
 def significant(value: float, places: int = 9) -> str:
-    """With three significant digits, and at most ``places`` decimals."""
-    text = wording.significant(value)
-    return displayed(text if len(text.partition(".")[2]) <= places else f"{value:.{places}f}")
+    """See :func:`paretone.wording.significant`."""
+    return displayed(wording.significant(value, places))
 
 
 def times(ratio: float) -> str:
-    """A ratio of speeds or the like: ``1.76×``."""
-    return f"{significant(ratio, 2)}×"
+    return displayed(wording.times(ratio))
 
 
 def aligned(text: str, places: int) -> str:

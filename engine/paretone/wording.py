@@ -34,16 +34,32 @@ def plain(value: object, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A measured figure with ``digits`` significant digits, zeros included; larger ones as whole numbers."""
-    if not value or abs(value) >= 10**digits - 0.5:
+def significant(value: float, places: int = 9) -> str:
+    """A measured figure with three significant digits, zeros included, and at most ``places`` decimals; larger ones
+    as whole numbers."""
+    if not value or abs(value) >= 999.5:
         return grouped(value)
-    return f"{value:#.{digits}g}".removesuffix(".")
+    text = f"{value:#.3g}".removesuffix(".")
+    return text if len(text.partition(".")[2]) <= places else f"{value:.{places}f}"
+
+
+def times(ratio: float) -> str:
+    """A ratio of speeds or the like: ``1.76×``."""
+    return f"{significant(ratio, 2)}×"
 
 
 def percent(share: float, places: int = 0) -> str:
     """``share`` as a percentage, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"
+
+
+def per_one(unit: str) -> int:
+    """What 1 is in a metric's ``unit``: shares are stated in percent; files and programs get the share."""
+    return 100 if unit == "%" else 1
+
+
+def in_unit(value: float, unit: str) -> str:
+    return significant(per_one(unit) * value)
 
 
 def part_of(share: float) -> str:

@@ -17,6 +17,7 @@ from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone
 from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.metrics import metric
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
@@ -144,7 +145,7 @@ def evaluate(
 
 
 def _row(told: str, one: SettingResult) -> dict[str, object]:
-    figures = {name: figure_text(one.figures.get(name)) for name in FIGURES}
+    figures = {name: figure_text(metric(name), one.figures.get(name)) for name in FIGURES}
     return {"told by": told, "steps": one.setting.options["steps"]} | figures
 
 

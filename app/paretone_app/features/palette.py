@@ -71,8 +71,8 @@ class SearchField(QLineEdit):
     """A field to search ``found``, in which Up and Down move while the user types; Enter chooses, if it can."""
 
     def __init__(self, name: str, what: str, found: QWidget, choose: Callable[[], object] | None = None) -> None:
-        super().__init__(placeholderText=f"Search {what}", clearButtonEnabled=True)
-        build.named(self, name)
+        super().__init__(placeholderText=f"Search {what}")
+        build.clearable(build.named(self, name))
         self._found, self._choose = found, choose
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -96,7 +96,8 @@ class TickAxis(pg.AxisItem):
     def spelled(self, length: float) -> list[str]:
         """Numbers of an axis of this length in pixels, as texts."""
         figures = self._figures(length)
-        return [localised(one) for one in (tick_texts(figures) if self.spell is None else map(self.spell, figures))]
+        texts = tick_texts(figures, self.dimension.unit) if self.spell is None else map(self.spell, figures)
+        return [localised(one) for one in texts]
 
     def generateDrawSpecs(self, painter: QPainter) -> tuple:
         """Axis line, grid lines and numbers: ends and pen, or rectangle, alignment and text of each. pyqtgraph's

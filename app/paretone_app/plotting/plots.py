@@ -121,7 +121,7 @@ def words(panel: Panel, row: int, column: int) -> str:
         head = f"{one.name}, {_value(panel.x, panel.curves[row].x[column])}"
     text = f"{head}: {_value(panel.y, value)}"
     if one.low and math.isfinite(one.low[column]):
-        text += f" (95 % interval {general(one.low[column], 4)} to {general(one.high[column], 4)})"
+        text += f" (95 % interval {general(one.low[column], 3)} to {general(one.high[column], 3)})"
     return f"{text}, {one.notes[column]}" if one.notes else text
 
 
@@ -152,7 +152,7 @@ def _value(axis: Axis, value: float) -> str:
     if not math.isfinite(value):
         return "not measured"
     unit = f" {axis.unit}" if axis.unit and axis.unit != "natural-log units" else ""
-    return f"{general(value, 4)}{unit}"
+    return f"{general(value, 3)}{unit}"
 
 
 _SHADES = 256
@@ -280,7 +280,6 @@ def ends_of(panels: Sequence[Panel]) -> dict[str, Ends]:
 
 
 def legend_text(names: Sequence[str], colours: Colours) -> str:
-    """A legend of categories as rich text."""
     fills = category_colours(colours, len(names))
     return "&nbsp;&nbsp;&nbsp;".join(
         f'<span style="color:{fill}">■</span> <span style="color:{colours.text}">{name}</span>'

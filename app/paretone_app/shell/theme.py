@@ -255,7 +255,8 @@ _GROUP = QPalette.ColorGroup
 
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
     """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``: button text,
-    white if checked. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown name."""
+    white if checked or selected. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown
+    name."""
     colours, role = palette or QGuiApplication.palette(), QPalette.ColorRole.ButtonText
     active, disabled = (colours.color(one, role).name() for one in (_GROUP.Active, _GROUP.Disabled))
     return _coloured(name, active, disabled, ON_GROUND)
@@ -277,7 +278,9 @@ def _coloured(name: str, normal: str, disabled: str, checked: str) -> QIcon:
     made = QIcon()
     for size in _SIZES:
         made.addPixmap(pixmap(name, normal, size), QIcon.Mode.Normal, QIcon.State.Off)
-        made.addPixmap(pixmap(name, checked, size), QIcon.Mode.Normal, QIcon.State.On)
+        white = pixmap(name, checked, size)
+        made.addPixmap(white, QIcon.Mode.Normal, QIcon.State.On)
+        made.addPixmap(white, QIcon.Mode.Selected)
         dimmed = pixmap(name, disabled, size)
         for state in (QIcon.State.Off, QIcon.State.On):
             made.addPixmap(dimmed, QIcon.Mode.Disabled, state)

@@ -1,5 +1,6 @@
 """Differences between takes, and their wording."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +138,17 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
     if left.setting.model == right.setting.model and are_others(left.checkpoint, right.checkpoint):
         shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
         weights = (Difference("weights", *shown, False),)
-    return (*spoken, *weights, *setting_differences(left.setting, right.setting))
+    both, texts = setting_differences(left.setting, right.setting), f"{left.text} {right.text}"
+    if not _are_said(texts, *(one.setting.options.get("pronunciations", "") for one in (left, right))):
+        both = tuple(one for one in both if one.what != "pronunciations")
+    return (*spoken, *weights, *both)
+
+
+def _are_said(texts: str, *lexicons: object) -> bool:
+    """Whether a word whose pronunciation differs between ``lexicons`` is in ``texts``."""
+    one, other = (set(str(lexicon).casefold().split("; ")) for lexicon in lexicons)
+    words = "|".join(re.escape(entry.partition(" = ")[0]) for entry in one ^ other if entry)
+    return re.search(rf"\b({words})\b", texts.replace("’", "'").casefold()) is not None
 
 
 def other_weights(made_with: str, loaded: str) -> str:
@@ -221,8 +232,9 @@ def option_words(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]
 
 
 def value_text(knob: Knob, value: object) -> str:
-    """A knob's value for display: localised number, title of a choice, ``on`` or ``off``."""
-    return _option_text([knob], general(value) if isinstance(value, float) else str(value))
+    """A knob's value for display: localised number with its unit, title of a choice, ``on`` or ``off``."""
+    text = _option_text([knob], general(value) if isinstance(value, float) else str(value))
+    return f"{text}{'' if knob.unit == '×' else ' '}{knob.unit}".rstrip()
 
 
 def model_title(model: str) -> str:

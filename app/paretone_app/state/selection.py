@@ -70,7 +70,7 @@ class Selection(QObject):
         super().__init__(parent)
         self._artefacts = artefacts
         self._announcing = False
-        artefacts.changed.connect(self._artefact_changed)
+        artefacts.changed.connect(lambda: None if self._announcing else self.changed.emit())
         self.model_id = catalogue.models()[0].id
         self.model_folder = ""
         self.model_variant = ""
@@ -111,10 +111,6 @@ class Selection(QObject):
         finally:
             self._announcing = False
         self.changed.emit()
-
-    def _artefact_changed(self) -> None:
-        if not self._announcing:
-            self.changed.emit()
 
     def choose_model(self, model: str, folder: str, variant: str, device: str, info: ModelInfo | None) -> None:
         """Select a model, loaded (``info``) or not, and restore its selection."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, SignalInstance
+from PySide6.QtCore import QPropertyAnimation, QSignalBlocker, QSize, Qt, SignalInstance
 from PySide6.QtGui import QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QLabel,
     QLayout,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QSplitter,
@@ -30,6 +31,7 @@ Placed = Part | tuple[Part, int] | int
 Offered = tuple[str, object] | tuple[str, object, str]
 """An entry of a choice: title, value and, if wanted, tooltip."""
 Built = TypeVar("Built", bound=QWidget)
+Line = TypeVar("Line", bound=QLineEdit)
 Box = TypeVar("Box", bound=QComboBox)
 
 
@@ -107,6 +109,18 @@ def named(one: Built, name: str = "", tip: str = "") -> Built:
     one.setAccessibleName(name)
     one.setToolTip(tip)
     return one
+
+
+def clearable(line: Line) -> Line:
+    """``line`` with a button that clears it, at once: Qt fades that in and out for 160 ms."""
+
+    def end_fade() -> None:
+        for fade in line.findChildren(QPropertyAnimation):
+            fade.setCurrentTime(fade.duration())
+
+    line.setClearButtonEnabled(True)
+    line.textChanged.connect(end_fade)
+    return line
 
 
 def combo(name: str, entries: Iterable[Offered] = (), tip: str = "") -> QComboBox:

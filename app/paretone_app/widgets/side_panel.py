@@ -104,15 +104,14 @@ class TakePanel(SidePanel):
         """The side shown before the chosen point's."""
         self._coming: tuple[str, Trace] | None = None
         """Side of a take being made, and its trace so far."""
-        self._follows: Coming | None = None
         self._playing: Playing | None = None
 
     def follow(self, playing: Playing, coming: Coming) -> None:
         """Follow the playback position, and the trace of a take being made."""
-        self._follows, self._playing = coming, playing
+        self._playing = playing
         playing.heard_at.connect(self._show_heard)
-        playing.streamed_at.connect(self._show_streamed)
-        coming.changed.connect(self._follow_coming)
+        playing.streamed_at.connect(lambda side, at: self.set_position(side, at) if self.is_coming(side) else None)
+        coming.changed.connect(lambda: self.show_coming(coming.side, coming.trace))
 
     def _show_heard(self, side: str, seconds: float) -> None:
         chosen, now = self._takes.get(CHOSEN), None if self._playing is None else self._playing.now
@@ -120,14 +119,6 @@ class TakePanel(SidePanel):
             side = CHOSEN
         if not self.is_coming(self.side):
             self.set_position(side, seconds)
-
-    def _show_streamed(self, side: str, seconds: float) -> None:
-        if self.is_coming(side):
-            self.set_position(side, seconds)
-
-    def _follow_coming(self) -> None:
-        if self._follows is not None:
-            self.show_coming(self._follows.side, self._follows.trace)
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Mark the playback position: ``seconds`` from the beginning of take ``side``; ``None`` if nothing plays."""

@@ -101,8 +101,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """One text under both sides."""
-
     spoken: StudySentence
     timing: PairedTimes
     figures: tuple[dict[str, float | None], dict[str, float | None]]
@@ -171,8 +169,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Both sides over the finished texts."""
-
     sides: tuple[Side, Side]
     measured: list[_Measured]
     repeats: int
@@ -272,8 +268,8 @@ class _Compared:
         lines += self._speed_lines()
         if self.distances:
             lines.append(difference_line(median(self.distances), Metrics(**self.difference_medians)))
-            known = ((metric(name).title, one) for name, one in self.difference_spreads.items() if one is not None)
-            if said := [f"{title} {one.low:.3g} to {one.high:.3g}" for title, one in known]:
+            known = ((metric(name), one) for name, one in self.difference_spreads.items() if one is not None)
+            if said := [f"{each.title} {each.spelt(one.low)} to {each.said(one.high)}" for each, one in known]:
                 lines.append(f"95 % intervals over the {len(measured)} texts: {', '.join(said)}.")
         else:
             lines.append(measured[0].why_not)
@@ -462,7 +458,7 @@ def _heard_lines(heard: Heard) -> list[str]:
     lines = []
     for name, sides in heard.items():
         said = [
-            f"{title} {one['value']:.3g}{_bounds(one)}"
+            f"{title} {metric(name).said(one['value'])}{_bounds(name, one)}"
             for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
             if one is not None
         ]
@@ -477,8 +473,9 @@ def _heard_lines(heard: Heard) -> list[str]:
     return [*lines, f"{SIGN_NOTE}."] if any("on the same texts" in one for one in lines) else lines
 
 
-def _bounds(one: Mapping[str, object]) -> str:
-    return "" if one["low"] == one["high"] else f" (95 % interval {one['low']:.3g} to {one['high']:.3g})"
+def _bounds(name: str, one: Mapping[str, float]) -> str:
+    low, high = (metric(name).spelt(one[end]) for end in ("low", "high"))
+    return "" if low == high else f" (95 % interval {low} to {high})"
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
@@ -530,7 +527,7 @@ def _sides_table(
                 "backbone RTF (s/s)": _with_spread(row["backbone_time_factor"], spread["backbone_time_factor"]),
                 "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
                 "TTFA P90 (s)": row["first_audio_p90"],
-                "ops ratio": row["ops_ratio"],
+                "ops ratio (%)": None if row["ops_ratio"] is None else metric("ops_ratio").spelt(row["ops_ratio"]),
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],
                 **({"streamed to whole (dB)": "equal" if whole is None else f"{whole:.0f}"} if streamed else {}),
@@ -552,7 +549,6 @@ def _write(place: Path, measured: list[_Measured]) -> list[Path]:
 
 
 def parts_line(row: Mapping[str, float | None]) -> str:
-    """Sentence on a take's seconds by part."""
     flow, vocoder = row["flow_seconds"], row["vocoder_seconds"]
     split = "" if flow is None or vocoder is None else f" (flow {flow:.3f} s, vocoder {vocoder:.3f} s)"
     return (
@@ -582,7 +578,6 @@ class Side:
     setting: Setting
     variant: str = ""
     files: tuple[tuple[str, str], ...] = ()
-    """Artefacts given as files: option and path."""
     knobs: Mapping[str, Values] = field(default_factory=dict)
     """Published knobs by technique, for artefacts from files."""
     named: str = ""

@@ -20,15 +20,15 @@ OFFLINE = ("words", "naturalness", "voice", "melody", "faults")
 """Judges that are asked without being named."""
 SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
 COLUMNS = {
-    "word_error_rate": "word errors (share)",
-    "failed_takes": "failed (share)",
+    "word_error_rate": "word errors (%)",
+    "failed_takes": "failed (%)",
     "naturalness": "naturalness (1-5)",
     "voice_similarity": "voice similarity",
     "pitch_range": "pitch range (nat. log)",
     "loudness": "loudness (LUFS)",
-    "clipping": "clipping (share)",
-    "silence": "silence (share)",
-    "faulty_takes": "faulty (share)",
+    "clipping": "clipping (%)",
+    "silence": "silence (%)",
+    "faulty_takes": "faulty (%)",
 }
 """Column titles by metric; other judges' are their metrics' own."""
 COLUMNS |= {one.name: one.label for one in JUDGED if one.name not in COLUMNS}
@@ -86,11 +86,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     shown = [name for name in COLUMNS if any(name in one.figures for one in found.files)]
 
     def row(one: Judgement) -> dict[str, object]:
-        return {"file": one.file, "seconds": one.seconds, **{COLUMNS[name]: one.figures.get(name) for name in shown}}
+        figures = {name: one.figures.get(name) for name in shown}
+        texts = {COLUMNS[name]: None if it is None else metric(name).spelt(it) for name, it in figures.items()}
+        return {"file": one.file, "seconds": one.seconds, **texts}
 
     rows = [row(one) for one in found.files if not one.problem]
     if found.means:
-        mean: dict[str, object] = {COLUMNS[name]: figure_text(found.means.get(name)) for name in shown}
+        mean: dict[str, object] = {COLUMNS[name]: figure_text(metric(name), found.means.get(name)) for name in shown}
         rows.append({"file": "mean", "seconds": None} | mean)
     for one in floor.files if floor is not None else ():
         rows += [row(one) | {"file": f"ground truth: {one.file}"}] if not one.problem else []

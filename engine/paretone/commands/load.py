@@ -18,6 +18,7 @@ from paretone.commands.terminal import Session, ending
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
 from paretone.measure.machine import describe
+from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
@@ -182,7 +183,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for place, words in marks.items():
         rows[place]["marks"] = words
     figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
-    figure = lambda one: "{} {:.3g} ({:.3g} to {:.3g})".format(COLUMNS.get(one[0], one[0]), *one[1])  # noqa: E731
+    figure = lambda one: "{} {} ({} to {})".format(COLUMNS[one[0]], *map(metric(one[0]).spelt, one[1]))  # noqa: E731
     worst = max((one.client_seconds for one in found), default=0.0)
     said = [
         *table(figures),

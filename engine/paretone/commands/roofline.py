@@ -18,7 +18,7 @@ from paretone.measure.roofline import published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from paretone.models.base import Utterance
 from paretone.session.commands import MeasureRoofline
-from paretone.wording import grouped, percent
+from paretone.wording import grouped, percent, times
 
 NAME = "roofline"
 SUMMARY = "Measure the time of each component against the least time that this machine needs for it."
@@ -104,7 +104,7 @@ def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
     ]
     ratio = before.total / after.total if after.total else math.nan
     floors = "" if after.measured else " by their floors"
-    total = f"Together {before.total * 1e3:.1f} → {after.total * 1e3:.1f} ms, {ratio:.2f}× as fast{floors}."
+    total = f"Together {before.total * 1e3:.1f} → {after.total * 1e3:.1f} ms, {times(ratio)} as fast{floors}."
     return [*table(rows), total]
 
 

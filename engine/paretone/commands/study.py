@@ -190,7 +190,7 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
     row: dict[str, object] = {"setting": setting_title(one), "takes": takes_text(one)}
     for each in shown(results):
-        row[each.label] = figure_text(one.figures.get(each.name))
+        row[each.label] = figure_text(each, one.figures.get(each.name))
     if one.problem:
         row["problem"] = one.problem
     return row

@@ -13,7 +13,7 @@ from paretone.commands.command import Command, Result, technique_commands
 from paretone.commands.terminal import JOB, Session
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
-from paretone.session.events import EngineStatus, Event, PreparationReport
+from paretone.session.events import EngineStatus, Event
 from paretone.setting.knobs import Knob
 from paretone.training.forms import TrainingForm, knob_of
 from paretone.training.requests import OWN_SENTENCES, Trained, TrainingRequest, usual_own_sentences
@@ -205,9 +205,6 @@ def trained(technique: str, request: TrainingRequest, session: Session) -> Train
     terminal = session.terminal
 
     def hear(event: Event) -> None:
-        if isinstance(event, PreparationReport):
-            terminal.progress(round(SHARES * event.report.share), SHARES)
-            return
         terminal.hear(event)
         if isinstance(event, EngineStatus) and event.text == "Training":
             terminal.begin()

@@ -12,6 +12,7 @@ from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension, Scale, tick_texts
 from paretone.figures.svg import LINE, Plane, escape, label, mark, picture
 from paretone.measure.metrics import HIGHER, LOWER
+from paretone.wording import in_unit
 
 LOGARITHMIC_FROM = 8.0
 """Positive values that span more than this factor get a logarithmic axis."""
@@ -128,7 +129,7 @@ class _Plot(Plane):
                 parts.append(label(x, self.bottom + LINE, name, "middle", 11))
                 free = x + half
         figures = self.up.ticks(_TICKS_UP)
-        for value, text in zip(figures, tick_texts(figures), strict=True):
+        for value, text in zip(figures, tick_texts(figures, self.shown.y.unit), strict=True):
             y = self._y(value)
             parts.append(f'<path d="M{LEFT} {y:.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
             parts.append(label(LEFT - 6, y + 4, text, "end", 11))
@@ -138,7 +139,7 @@ class _Plot(Plane):
     def _level(self, one: Level) -> list[str]:
         y, dashes = self._y(one.value), "6 4" if one.dashed else "1 4"
         return [
-            f"<g><title>{escape(one.title)}: {one.value:.4g}</title>",
+            f"<g><title>{escape(one.title)}: {in_unit(one.value, self.shown.y.unit)}</title>",
             f'<path d="M{LEFT} {y:.1f} H{self.right}" stroke="{one.colour}" stroke-dasharray="{dashes}" '
             'stroke-width="1.5" opacity=".8"/></g>',
         ]

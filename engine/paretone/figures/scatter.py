@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from paretone.figures.glyphs import Glyph
-from paretone.measure.metrics import HIGHER, NEITHER
+from paretone.measure.metrics import HIGHER, NEITHER, Metric
+from paretone.wording import per_one
 
 _PADDING = 0.05
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -149,8 +150,9 @@ def tick_text(value: float, form: str = ".6g") -> str:
     return f"{0.0 if abs(value) < 1e-12 else value:{form}}".replace("-", "−")
 
 
-def tick_texts(values: Sequence[float]) -> list[str]:
-    """The numbers of an axis; all with the same decimals where they are at equal distances."""
+def tick_texts(values: Sequence[float], unit: str = "") -> list[str]:
+    """The numbers of an axis; all with the same decimals where they are at equal distances. Shares are in ``%``."""
+    values = [per_one(unit) * one for one in values]
     texts, gaps = [tick_text(one) for one in values], np.diff(values)
     if any("e" in one for one in texts) or not np.allclose(gaps, gaps[:1], atol=0.0):
         return texts
@@ -168,10 +170,15 @@ class Dimension:
     short: str = ""
     """Title without the unit, for small spaces."""
     better: str = NEITHER
-    """``LOWER``, ``HIGHER`` or ``NEITHER``, as in metrics."""
     logarithmic: bool = False
     levels: tuple[float, ...] = ()
     """Reference values for all points."""
+    unit: str = ""
+    """Unit of metrics, see :func:`paretone.wording.in_unit`; values are as measured."""
+
+    @classmethod
+    def of(cls, one: Metric) -> Dimension:
+        return cls(one.label, one.title, one.better, unit=one.unit)
 
     @property
     def towards(self) -> str:
@@ -192,7 +199,6 @@ class Scatter:
     labels: tuple[str, ...] = field(default=(), repr=False)
     """Label of a point, drawn if there is room; ``""``: none."""
     tips: tuple[str, ...] = field(default=(), repr=False)
-    """Tooltips of points; empty if the caller makes them."""
     front: tuple[int, ...] = ()
     """Points on the Pareto front, from left to right."""
     strands: tuple[tuple[int, ...], ...] = ()

@@ -29,7 +29,6 @@ def label(x: float, y: float, words: str, anchor: str = "start", size: int = 12)
 
 
 def picture(width: float, height: float, attributes: str, parts: Sequence[str]) -> str:
-    """An ``<svg>`` element with ``parts``."""
     opening = (
         f'<svg viewBox="0 0 {width} {height}" {attributes} '
         'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">'
@@ -121,10 +120,10 @@ class _Plot(Plane):
         middle, centre, bottom = (self.top + self.bottom) / 2, (LEFT + self.right) / 2, self.bottom
         parts = [self.frame()]
         across, up = self.across.ticks(_TICKS_ACROSS), self.up.ticks(_TICKS_UP)
-        for value, text in zip(across, tick_texts(across), strict=True):
+        for value, text in zip(across, tick_texts(across, self.shown.x.unit), strict=True):
             parts.append(f'<path d="M{self._x(value):.1f} {bottom} v5" stroke="currentColor" opacity=".5"/>')
             parts.append(label(self._x(value), bottom + LINE, text, "middle"))
-        for value, text in zip(up, tick_texts(up), strict=True):
+        for value, text in zip(up, tick_texts(up, self.shown.y.unit), strict=True):
             parts.append(f'<path d="M{LEFT} {self._y(value):.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
             parts.append(label(LEFT - 8, self._y(value) + 4, text, "end"))
         parts.append(label(centre, HEIGHT - 14, self.shown.x.title, "middle"))

@@ -46,8 +46,6 @@ class ListeningScore:
 
 @dataclass(frozen=True)
 class AbxResult:
-    """Whether a difference between two conditions was heard."""
-
     titles: tuple[str, str]
     hits: int
     trials: int
@@ -138,8 +136,6 @@ class RankingResult:
 
 @dataclass(frozen=True)
 class MosResult:
-    """Mean opinion scores of settings, from 1 to 5."""
-
     summaries: tuple[statistics.ConditionSummary, ...]
     """By title, the unaccelerated setting first."""
     differences: tuple[statistics.PairedDifference, ...]
@@ -273,7 +269,6 @@ def _rating(one: TrialRecord, condition: str, score: float) -> statistics.Rating
 
 
 def _opinions(found: Sequence[TrialRecord]) -> list[statistics.Rating]:
-    """Votes of a MOS test, in the order of its settings."""
     keys = [one.key for one in found[0].conditions]
     made = [_rating(one, keys[one.order[-1]], one.answer["vote"]) for one in found]
     return sorted(made, key=lambda one: keys.index(one.condition))
@@ -518,6 +513,6 @@ def agreement_page(results: Results, listened: Sequence[ListeningScore]) -> list
 
 
 def _row(setting: SettingResult, one: ListeningScore, predicted: Sequence[Metric]) -> str:
-    cells = "".join(f"<td>{escape(figure_text(setting.figures.get(each.name)))}</td>" for each in predicted)
+    cells = "".join(f"<td>{escape(figure_text(each, setting.figures.get(each.name)))}</td>" for each in predicted)
     heard = f"{one.mean:.3g} ({one.low:.3g}–{one.high:.3g})"
     return f"<tr><td></td><td>{escape(setting_title(setting))}</td><td>{heard}</td><td>{one.n}</td>{cells}</tr>"

@@ -13,7 +13,7 @@ from paretone.by_name import by_name
 from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval, tail_interval
 from paretone.measure.pitch import diversity
 from paretone.setting.take import BUSY_SHARE, SERVED, Measurements, Metrics, Timed
-from paretone.wording import percent
+from paretone.wording import in_unit, percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 _Of = Callable[[Measurements, Metrics, float | None], float | None]
@@ -33,11 +33,8 @@ class Metric:
     judge: str = ""
     """Judge that provides it; see :mod:`paretone.measure.evaluation.judges`."""
     verdict: Callable[[Mapping[str, float]], complex | None] | None = None
-    """Value of a single take from the judge's figures."""
     across_seeds: Callable[[Sequence[np.ndarray]], float | None] | None = None
     """Value for takes of one sentence and voice with different seeds, from the judge's curves (frames,)."""
-    percent: bool = False
-    """Whether sentences state it in percent."""
     relative: bool = False
     """Whether it is relative to the baseline, which has no value itself."""
     wall_time: bool = False
@@ -57,6 +54,13 @@ class Metric:
     @property
     def label(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def spelt(self, value: float) -> str:
+        """``value`` without the unit, see :func:`paretone.wording.in_unit`."""
+        return in_unit(value, self.unit)
+
+    def said(self, value: float) -> str:
+        return f"{self.spelt(value)} {self.unit}".rstrip()
 
 
 _FROM_OUTSIDE = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "pause_seconds")
@@ -87,8 +91,7 @@ def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
 
 
 def _rate(name: str, title: str, judge: str, verdict: Any) -> Metric:
-    """A share of errors, by ``judge``."""
-    return Metric(name, title, LOWER, judge=judge, verdict=verdict, percent=True)
+    return Metric(name, title, LOWER, "%", judge=judge, verdict=verdict)
 
 
 FAILED = "failed_takes"
@@ -144,7 +147,7 @@ _DECLARED = {
         "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
         "change it. With several threads it is above RTF."
     ),
-    Metric("other_share", "Other processes", NEITHER, statistic="median", of=_measured("other_share"), percent=True): (
+    Metric("other_share", "Other processes", NEITHER, "%", "median", _measured("other_share")): (
         f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)} a take is "
         "marked: its RTF, TTFA and waits are doubtful."
     ),
@@ -166,8 +169,9 @@ _DECLARED = {
     "decoders with a vocoder after it.",
     _wall("vocoder_seconds", "Vocoder time"): "Wall-clock seconds of the decoder's vocoder, of models whose decoder "
     "has a flow before it.",
-    Metric("ops_ratio", "Ops ratio", LOWER, of=_measured("ops_ratio")): "Operations of the backbone, with a language "
-    "model's flow, over those of the same setting without techniques.",
+    Metric(
+        "ops_ratio", "Ops ratio", LOWER, "%", of=_measured("ops_ratio")
+    ): "Operations of the backbone, with a language model's flow, over those of the same setting without techniques.",
     Metric(
         "peak_memory",
         "Peak memory",
@@ -192,16 +196,17 @@ _DECLARED = {
     "shipped voices are 4.7 dB apart.",
     _heard("pitch_error", "F0 error", LOWER, "semitones", relative=True): "Root mean square difference of the "
     "fundamental frequency to the baseline's, over frames voiced in both.",
-    _heard("voicing_error", "Voicing error", LOWER, relative=True): "Share of frames that are voiced in either the "
-    "take or its baseline, but not in both.",
+    _heard(
+        "voicing_error", "Voicing error", LOWER, "%", relative=True
+    ): "Share of frames that are voiced in either the take or its baseline, but not in both.",
     Metric(
         "word_error_rate",
         "Word error rate",
         LOWER,
-        statistic="rate",
+        "%",
+        "rate",
         judge="words",
         verdict=lambda figures: complex(figures["edits"], figures["words"]),
-        percent=True,
     ): "Words that the judge got wrong (substituted, deleted, inserted) over words spoken, of text and transcript in "
     "lower case without punctuation (paretone-words 1); compare it only with the same judge's rate on the reference "
     "speech.",
@@ -244,16 +249,16 @@ _DECLARED = {
         "faulty_takes",
         "Faulty takes",
         LOWER,
+        "%",
         of=lambda measured, heard, distance: _any(heard.faults),
         judge="faults",
         verdict=lambda figures: _any(figures.get("faults")),
-        percent=True,
     ): "Share of takes in which a check finds a fault, such as a click, a loop or a missing word.",
     _heard("loudness", "Loudness", NEITHER, "LUFS"): "Integrated loudness, ITU-R BS.1770-5.",
     _heard("true_peak", "True peak", NEITHER, "dBTP"): "Highest level, between samples as well (fourfold "
     "oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned down for playback and for 16-bit files.",
-    _heard("clipping", "Clipping", LOWER): "Share of samples at full scale or beyond.",
-    _heard("silence", "Silence", NEITHER): "Share of frames 40 dB below the loudest one of the take.",
+    _heard("clipping", "Clipping", LOWER, "%"): "Share of samples at full scale or beyond.",
+    _heard("silence", "Silence", NEITHER, "%"): "Share of frames 40 dB below the loudest one of the take.",
     Metric("audio_seconds", "Length", NEITHER, "s", of=_measured("audio_seconds")): "Seconds of new audio.",
 }
 METRICS = tuple(replace(one, definition=words) for one, words in _DECLARED.items())

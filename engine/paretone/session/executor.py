@@ -27,14 +27,13 @@ from paretone.session.commands import Command, LoadModel
 from paretone.session.events import Caution, EngineReady, EngineStatus, Event, PreparationReport, Progress, Telemetry
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
+from paretone.training.requests import TrainingProgress
 
 Post = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A running job: number, target of its events, and stop signals."""
-
     number: int
     post: Post
     cancelled: threading.Event
@@ -77,8 +76,6 @@ class JobObserver(Observer):
 
 
 class SynthesisObserver(JobObserver):
-    """Observes a synthesis: steps, playable pieces, memory."""
-
     def __init__(self, job: RunningJob, device: str, live: bool = True) -> None:
         """``live``: whether to post telemetry."""
         super().__init__(job)
@@ -153,8 +150,6 @@ class MeasuringObserver(JobObserver):
 
 
 class PreparationObserver(MeasuringObserver):
-    """Observes a technique's own job."""
-
     def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)
         self._technique = technique
@@ -166,6 +161,8 @@ class PreparationObserver(MeasuringObserver):
     def report(self, name: str, value: object) -> None:
         self.check()
         self.post(PreparationReport(self.job, self._technique, value))
+        if isinstance(value, TrainingProgress):
+            self.post(Progress(self.job, round(1000 * value.share), 1000, value.seconds_left, self._title))
 
 
 class RepeatingObserver(JobObserver):
@@ -204,7 +201,6 @@ class Executor:
         """Device of the model, loaded or not."""
         self.machine = describe().line
         self.loaded: LoadModel | None = None
-        """Command that loaded :attr:`model`."""
 
     @property
     def ready(self) -> EngineReady:

@@ -22,7 +22,7 @@ from paretone.setting.knobs import NO_VALUES, Choice, Knob, Values
 from paretone.setting.setting import Setting
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.study import SERVER
-from paretone.studies.wording import REFERENCE, described, option_words, setting_title, short_title
+from paretone.studies.wording import REFERENCE, described, figure_text, option_words, setting_title, short_title
 from paretone.techniques import find
 from paretone.wording import plain
 
@@ -142,7 +142,6 @@ def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
 
 # --- In a report ------------------------------------------------------------------------------------------------------
 FIGURES = ("real_time_factor", "speed_up", "first_audio_seconds", *(one.name for one in JUDGED), "log_mel_distance")
-"""Measured figures drawn over each knob."""
 IN_SHEET = tuple(one.name for one in JUDGED)
 """Figures in the picture of all knobs: without speed, which depends on the machine."""
 MOST = 6
@@ -223,13 +222,10 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
         levels.append(Level(floor.value, REFERENCE))
     # No difference found by a judge is a result; other constant figures are left out.
     if not one.judge and len({value for curve in drawn for value in curve.values[:, 0]}) < 2:
-        return Curves(Dimension(of.knob.label), Dimension(one.label))
-    return Curves(
-        Dimension(of.knob.label), Dimension(one.label, one.title, one.better), tuple(drawn), tuple(levels), of.names
-    )
+        return Curves(Dimension(of.knob.label), Dimension.of(one))
+    return Curves(Dimension(of.knob.label), Dimension.of(one), tuple(drawn), tuple(levels), of.names)
 
 
 def _tip(one: Metric, setting: SettingResult) -> str:
     figure = setting.figures[one.name]
-    interval = f" ({figure.low:.4g} to {figure.high:.4g})" if figure.spreads else ""
-    return f"{setting_title(setting)}: {one.title} {figure.value:.4g}{interval}"
+    return f"{setting_title(setting)}: {one.title} {figure_text(one, figure)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from paretone.listening.statistics import sign_test
 from paretone.measure.estimates import drawn, ends, statistic_of
 from paretone.measure.metrics import LOWER, metric
-from paretone.wording import percent
 
 Item = TypeVar("Item")
 WORST = 5
@@ -46,10 +44,9 @@ class PairedTest:
         """For example ``Word error rate +1.20 % (+0.30 % to +2.10 %), 7 of 50 sentences worse, 1 better, p = 0.0703``.
         Differences of shares are in percentage points."""
         one = metric(self.metric)
-        shown = partial(percent, places=2) if one.percent else "{:.3g}".format
 
         def signed(value: float) -> str:
-            return ("+" if value > 0 else "") + shown(value)
+            return ("+" if value > 0 else "") + one.said(value)
 
         interval = ""
         if self.low is not None and self.high is not None:

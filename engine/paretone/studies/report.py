@@ -27,7 +27,7 @@ from paretone.figures.svg import escape
 from paretone.listening.results import ListeningScore, agreement_page
 from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
-from paretone.measure.metrics import JUDGED, METRICS, metric
+from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
 from paretone.models.voices import shown_name
 from paretone.setting.compatibility import checkpoint_text
 from paretone.studies import wording
@@ -142,8 +142,8 @@ def scatter(results: Results, x: str, y: str) -> Scatter:
     along_x, along_y = (np.array([one.figures[name].ends for _, one in shown]).reshape(-1, 3) for name in (x, y))
     front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
     return Scatter(
-        Dimension(across.label, across.title, across.better),
-        Dimension(up.label, up.title, up.better),
+        Dimension.of(across),
+        Dimension.of(up),
         along_x,
         along_y,
         tuple(
@@ -152,8 +152,8 @@ def scatter(results: Results, x: str, y: str) -> Scatter:
         ),
         tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
         tuple(
-            f"{wording.setting_title(one)}: {across.title} {one.figures[x].value:.4g}, "
-            f"{up.title} {one.figures[y].value:.4g}"
+            f"{wording.setting_title(one)}: {across.title} {across.said(one.figures[x].value)}, "
+            f"{up.title} {up.said(one.figures[y].value)}"
             for _, one in shown
         ),
         tuple(front),
@@ -173,14 +173,14 @@ def _table(results: Results) -> str:
     heads = "".join(f'<th title="{escape(one.definition)}">{escape(one.label)}</th>' for one in shown)
     rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
     for number, one in enumerate(results.settings, start=1):
-        cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
+        cells = "".join(f"<td>{_figure(each, one.figures.get(each.name))}</td>" for each in shown)
         title = escape(wording.setting_title(one)) + (
             f"<br><small>{escape(one.problem)}</small>" if one.problem else ""
         )
         look = ' class="best"' if one.key in best else ""
         rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{wording.takes_text(one)}</td></tr>")
     if results.references:
-        cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
+        cells = "".join(f"<td>{_figure(each, results.references.get(each.name))}</td>" for each in shown)
         rows.append(f"<tr><td></td><td>{wording.REFERENCE}</td>{cells}<td></td></tr>")
     note = (
         "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
@@ -200,12 +200,9 @@ def _files(results: Results) -> str:
     return f"<p>This table as {links}.</p>"
 
 
-def _figure(figure: Estimate | None) -> str:
-    if figure is None:
-        return "–"
-    spread = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
-    interval = f" <small>({spread})</small>" if spread else ""
-    return f"{figure.value:.4g}{interval}"
+def _figure(one: Metric, figure: Estimate | None) -> str:
+    value, _, spread = wording.figure_text(one, figure).partition(" ")
+    return f"{value} <small>{spread}</small>" if spread else value
 
 
 def _tests(results: Results) -> list[str]:
@@ -378,20 +375,19 @@ def to_latex(results: Results) -> str:
     ]
     for one in results.settings:
         if one.finished:
-            cells = (_tex_figure(one.figures.get(each.name)) for each in shown)
+            cells = (_tex_figure(each, one.figures.get(each.name)) for each in shown)
             lines.append(" & ".join([_tex(wording.setting_title(one)), *cells]) + " \\\\")
     if any(each.name in results.references for each in shown):
-        cells = (_tex_figure(results.references.get(each.name)) for each in shown)
+        cells = (_tex_figure(each, results.references.get(each.name)) for each in shown)
         lines += ["\\midrule", " & ".join([wording.REFERENCE, *cells]) + " \\\\"]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
-def _tex_figure(figure: Estimate | None) -> str:
+def _tex_figure(one: Metric, figure: Estimate | None) -> str:
     if figure is None:
         return "--"
-    if not figure.spreads:
-        return f"{figure.value:.3g}"
-    return f"{figure.value:.3g} {{\\scriptsize [{figure.low:.3g}, {figure.high:.3g}]}}"
+    value, low, high = map(one.spelt, figure.ends)
+    return f"{value} {{\\scriptsize [{low}, {high}]}}" if figure.spreads else value
 
 
 _TEX: dict[str, str | int | None] = {letter: f"\\{letter}" for letter in "&%$#_{}"}

@@ -22,6 +22,7 @@ from paretone.models.declaration import Model
 from paretone.reading import shown
 from paretone.setting.knobs import Knob, Number
 from paretone.techniques import technique
+from paretone.wording import per_one
 
 Figure = TypeVar("Figure", float, np.ndarray)
 OFF, ON, USED = "off", "on", "used"
@@ -87,12 +88,13 @@ class Constraint:
 
     @property
     def words(self) -> str:
-        title = metric(self.metric).title
+        one, bound = metric(self.metric), abs(self.bound) if self.relative else self.bound
+        said = f"{per_one(one.unit) * bound:g}{' %' if one.unit == '%' else ''}"
         side = "is at most" if self.above else "is at least"
         if not self.relative:
-            return f"{title} {side} {self.bound:g}"
+            return f"{one.title} {side} {said}"
         direction = "above" if self.bound >= 0 else "below"
-        return f"{title} {side} {abs(self.bound):g} {direction} the baseline's"
+        return f"{one.title} {side} {said} {direction} the baseline's"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,6 @@ class Search:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics of its objectives and constraints, without duplicates."""
         return tuple(dict.fromkeys([*self.objectives, *(one.metric for one in self.constraints)]))
 
     @property

@@ -19,7 +19,7 @@ from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import BASELINE, duration
 from paretone.techniques import find
-from paretone.wording import counted, grouped, percent, plain, significant
+from paretone.wording import counted, grouped, percent, plain
 
 _SHOWN = (
     *("real_time_factor", "backbone_time_factor", "first_audio_p90", "speed_up", "ops_ratio"),
@@ -37,14 +37,15 @@ def shown(results: Results) -> tuple[Metric, ...]:
     return tuple(one for one in wanted if any(one.name in found.figures for found in results.settings))
 
 
-def figure_text(figure: Estimate | None) -> str:
-    """A figure with its interval in brackets, if any; a rate without an interval has its number of words."""
+def figure_text(one: Metric, figure: Estimate | None) -> str:
+    """A figure of ``one`` without the unit, with its interval in brackets, if any; a rate without an interval has its
+    number of words."""
     if figure is None:
         return "–"
-    value = significant(figure.value)
+    value, low, high = map(one.spelt, figure.ends)
     if not figure.spreads:
         return f"{value} ({figure.over})" if figure.over else value
-    return f"{value} ({significant(figure.low)}–{significant(figure.high)})"
+    return f"{value} ({low}–{high})"
 
 
 def search_in(results: Results) -> Search | None:
@@ -153,8 +154,8 @@ def published_lines(results: Results) -> list[str]:
     lines = []
     for row in rows:
         one = next((one for one in results.settings if one.name == row.label), None)
-        figures = [] if one is None else [(metric(name).label, one.figures.get(name)) for name in row.figures]
-        measured = [f"{label} {figure_text(figure)}" for label, figure in figures if figure is not None]
+        figures = [] if one is None else [(metric(name), one.figures.get(name)) for name in row.figures]
+        measured = [f"{each.label} {figure_text(each, figure)}" for each, figure in figures if figure is not None]
         lines.append(f"{row.label}: published {row.as_published}; here {', '.join(measured) or 'not measured'}.")
     if rows:
         lines.insert(0, f"{rows[0].source}: {rows[0].model} on {rows[0].hardware}; {rows[0].data}.")
@@ -162,7 +163,7 @@ def published_lines(results: Results) -> list[str]:
 
 
 def _rate(figure: Estimate, name: str) -> str:
-    shown = partial(percent, places=2) if metric(name).percent else "{:.4g}".format
+    shown = metric(name).said
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
     over = f", {figure.over}" if figure.over else ""
     return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"
@@ -171,7 +172,7 @@ def _rate(figure: Estimate, name: str) -> str:
 def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
     """A trial's setting with its values of the objectives."""
     figures = ", ".join(
-        f"{metric(name).title} {value:.4g}"
+        f"{metric(name).title} {metric(name).said(value)}"
         for name, value in zip(search.objectives, trial.outcome["values"], strict=True)
     )
     one = results.setting(trial.setting)

@@ -23,7 +23,6 @@ LM_MINI_PARAMETERS = 10_100_000
 TEACHER = "hibari-tts, the speech synthesiser that the bundled models learned from,"
 """Subject of sentences about the training speech."""
 LONG_MINUTES = 240
-"""Default times above this get an explanation."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class TrainingPlan:
     resume: bool
     knobs: Values
     rate_scale: float = 1.0
-    """Factor on the usual learning rates."""
     epochs: float = 0.0
     """Budget in place of the minutes; 0: the minutes."""
     validation: str = ""
@@ -61,7 +59,6 @@ class Figure:
     """Name in :class:`paretone.training.requests.TrainingProgress`."""
     title: str
     share: bool = True
-    """Shown as a percentage."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,6 @@ class TrainingOffer:
     text: str
     tip: str
     estimate: str = ""
-    """Estimated time, as a sentence."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,6 @@ class TrainingForm:
     request: Callable[[Place, TrainingPlan], TrainingRequest]
     """Makes the request for the technique ``name``."""
     minutes: Callable[[ModelInfo], float]
-    """Default minutes on a CPU."""
     folder: Callable[[str, Values], str]
     """Makes the name of the work folder from the model's name and the knobs."""
     fitting: Callable[[ModelInfo], Mapping[str, object]] = lambda info: {}
@@ -177,9 +172,9 @@ def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
     return next(one for one in knobs if one.name == name)
 
 
-def count_knob(name: str, title: str, meaning: str, default: int, most: int, least: int = 0) -> Number:
+def count_knob(name: str, title: str, meaning: str, default: int, most: int, least: int = 0, unit: str = "") -> Number:
     """Whole-number knob; a change takes effect at the next training."""
-    return count(name, title, meaning, default, (least, most), effect=Effect.AFTER_TRAINING)
+    return count(name, title, meaning, default, (least, most), unit=unit, effect=Effect.AFTER_TRAINING)
 
 
 SENTENCES = count_knob(
@@ -215,7 +210,6 @@ TOKEN_FIGURES = (
     Figure("same_first", "same top choice as the whole model"),
     Figure("correct", "predicts the spoken token"),
 )
-"""Validation figures of drafts and students."""
 
 
 def lasting(minutes: float) -> str:
@@ -223,7 +217,6 @@ def lasting(minutes: float) -> str:
 
 
 def estimate_by_share(info: ModelInfo, usual: float, judged_by: str) -> str:
-    """Sentence on the estimate of :func:`minutes_by_share`."""
     return f"{info.title} takes about {lasting(usual)} of one CPU core, judging by {judged_by}; a GPU is far faster."
 
 

@@ -131,7 +131,6 @@ class Intervals:
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
     validates_first: bool = False
-    """Whether to validate a fresh run before its first step."""
 
 
 class SingleProcess:
@@ -176,7 +175,6 @@ class TrainingSession:
         self.follow, self.team = follow, team
         self.number, self.seconds = 0, 0.0
         self.validation: dict[str, float] = {}
-        """The latest figures on held-out clips."""
         self._stop = StopRequest()
         self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
@@ -310,7 +308,6 @@ class TrainingSession:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Translate write errors in the work folder."""
         try:
             yield
         except OSError as error:
@@ -335,12 +332,19 @@ class TrainingSession:
         epochs = getattr(self.recipe, "epochs", 0.0) * self.team.count
         return self.budget.progress(self.seconds, self.number, epochs)
 
+    @property
+    def _seconds_left(self) -> float | None:
+        """By the wall clock, whose pace a budget of processor time need not have."""
+        if self._began is None:
+            return None
+        (began, first_share), share = self._began, self._spent
+        return (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
+
     def _log_losses(self, losses: dict[str, float]) -> None:
         self._log({"losses": losses})
-        progress = self._spent
-        left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
         figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        line = f"step {self.number}  {percent(progress, 1)}, about {left:.1f} min left  {figures}"
+        left = "" if self._seconds_left is None else f", about {self._seconds_left / 60:.1f} min left"
+        line = f"step {self.number}  {percent(self._spent, 1)}{left}  {figures}"
         self._call(lambda: self.report(line))
 
     def _validate(self) -> None:
@@ -367,11 +371,7 @@ class TrainingSession:
             raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        share, left = self._spent, None
-        if self._began is not None:
-            began, first_share = self._began
-            left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
-        milestone = TrainingProgress(self.number, share, self.seconds, left, **figures)
+        milestone = TrainingProgress(self.number, self._spent, self.seconds, self._seconds_left, **figures)
         self._call(lambda: self.follow(milestone))
 
     def _call(self, callback: Callable[[], None]) -> None:

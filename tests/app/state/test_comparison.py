@@ -119,6 +119,8 @@ def test_what_follows_from_another_model_is_no_difference_of_its_own(presenter: 
     taught = replace(usual, options=usual.options.replace(pronunciations="Foo = FOO"))
     both = usual.differences(taught), Setting.from_json(usual.to_json()).differences(taught)
     assert [difference_words(each) for (each,) in both] == [("Pronunciations", "none", "Foo = FOO")] * 2
+    there, gone = (replace(one, setting=usual, text=f"A {word} here.") for word in ("foo", "fool"))
+    assert [len(differences(each, replace(each, setting=taught))) for each in (there, gone)] == [1, 0], "who says it?"
     name, value = next((name, value) for name, value in usual.options.items() if isinstance(value, float))
     if name in one.setting.options:
         return

@@ -90,8 +90,8 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     assert root.get("aria-label") == "Naturalness (MOS) over Steps"
     assert flat.get("aria-label") == "Pitch range (nat. log) over Steps", "no difference to the judge, and no speed"
     titles = [one.text or "" for one in root.iter(f"{SVG}title")]
-    assert "Reference speech: 4.6" in titles and "Without the technique: 0" in titles
-    assert "Step pruning 4: Naturalness 2 (1.9 to 2.1)" in titles
+    assert "Reference speech: 4.60" in titles and "Without the technique: 0" in titles
+    assert "Step pruning 4: Naturalness 2.00 (1.90–2.10)" in titles
     assert {"1", "4", "16", "Naturalness (MOS)"} <= {one.text for one in root.iter(f"{SVG}text")}
     assert curves_page(results(PLAIN)) == []
 

@@ -18,6 +18,7 @@ import pytest
 
 from paretone.measure.estimates import Estimate, picks
 from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.metrics import metric
 from paretone.setting.plan import NOTHING_SKIPPED
 from paretone.studies import wording
 from paretone.studies.paired import caution, paired
@@ -42,7 +43,6 @@ def folder(measured: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That study, carried out once."""
     tmp_path = tmp_path_factory.mktemp("measured")
     chosen = study(seeds=[0, 1], rounds=3, setting=[{"name": "Quick", "techniques": {"steps": {"steps": 1}}}])
     finished(tmp_path, chosen)
@@ -137,7 +137,6 @@ def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None
 
 def test_the_front_and_who_is_heard(folder: Path) -> None:
     found = read(folder)
-    # Each is quicker and worse than the one before.
     assert found.front(("speed_up", "word_error_rate")) == {one.key for one in found.settings}
     assert found.front(("speed_up",)) == {found.settings[3].key}
     heard = found.heard[found.settings[0].key]
@@ -154,7 +153,7 @@ def test_a_single_sentence_is_resampled_over_its_seeds(tmp_path: Path) -> None:
     finished(tmp_path, study(sentences=["One sentence."], seeds=[0, 1, 2]))
     figure = read(tmp_path).settings[1].figures["log_mel_distance"]
     assert (figure.n, figure.clusters) == (3, 3) and figure.low < figure.value < figure.high
-    assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", figure_text(figure))
+    assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", figure_text(metric("log_mel_distance"), figure))
 
 
 def test_a_single_take_has_no_interval(tmp_path: Path) -> None:
@@ -162,9 +161,9 @@ def test_a_single_take_has_no_interval(tmp_path: Path) -> None:
     found = read(tmp_path)
     for one in found.settings:
         assert one.figures and not any(figure.spreads for figure in one.figures.values())
-        assert not any("(" in figure_text(figure) for figure in one.figures.values())
+        assert not any("(" in figure_text(metric(name), figure) for name, figure in one.figures.items())
     assert "scriptsize" not in to_latex(found)
-    assert figure_text(None) == "–"
+    assert figure_text(metric("speed_up"), None) == "–"
 
 
 def test_some_settings_only(folder: Path) -> None:
@@ -191,17 +190,16 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     assert written == [floor.value, floor.low, floor.high]
     assert len(settings) == 4
     line = next(one for one in to_latex(found).splitlines() if one.startswith(REFERENCE))
-    assert "0.0667 {\\scriptsize [0, 0.2]}" in line
+    assert "6.67 {\\scriptsize [0, 20.0]}" in line
     alike = replace(found, settings=found.settings[:1])
     assert "Word error rate" in to_latex(alike) and "Ops ratio" not in to_latex(alike), "nothing wrong is a finding"
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
     words, _tail = reference_lines(found)
-    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 rec")
+    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67 % (0 %–20.0 %, 3 rec")
     none = replace(found, references={"word_error_rate": Estimate(0.0, 0.0, 0.0, 3, 3, 15)})
-    assert "speech: 0.00 % (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
+    assert "speech: 0 % (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
     assert "0 <small>(15 words)</small>" in to_html(none)
-    # Both tables are within the page, as they are next to it.
     inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)
     assert [base64.b64decode(one).decode() for one in inside] == [to_csv(found), to_latex(found)]
 
@@ -256,7 +254,7 @@ def test_a_rate_against_formulas_written_plainly() -> None:
     assert found.p == pytest.approx(2 * (comb(6, 0) + comb(6, 1)) / 2**6)
     draws = [(np.array(one)[pick].sum() - np.array(other)[pick].sum()) / 64 for pick in picks(8, 1000)]
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(draws, (2.5, 97.5))))
-    assert found.words.startswith("Word error rate +15.62 % (")
+    assert found.words.startswith("Word error rate +15.6 % (")
     assert "5 of 8 sentences worse, 1 better, p = 0.219" in found.words
     swapped = paired("word_error_rate", counted(other), counted(one))
     assert swapped is not None and swapped.difference == -found.difference and swapped.p == found.p
@@ -310,7 +308,7 @@ def test_a_study_says_tests_tail_and_the_worst_takes(judged: Path, console: Cons
     assert [one.error_rate for one in results.worst(last.key)] == [1.0, 1.0, 0.5, 0.5]
     assert results.worst(baseline.key) == ()
     said = "\n".join([*wording.paired_lines(results), *wording.worst_lines(results)])
-    assert "against its baseline: Word error rate +50.00 %" in said and "not corrected for their number" in said
+    assert "against its baseline: Word error rate +50.0 %" in said and "not corrected for their number" in said
     assert "100 %: “Another one.” (" in said and "heard as “murmur”, audio/" in said
     page = to_html(results)
     assert "<h2>Against the baseline</h2>" in page and "<h2>Most errors</h2>" in page

@@ -96,7 +96,7 @@ def test_a_search_is_read() -> None:
     assert words.excess(0.05, 0.03) == pytest.approx(0.01)
     assert words.excess(0.04, 0.03) == pytest.approx(0.0)
     assert similarity.excess(0.57, 0.60) == pytest.approx(0.01) and similarity.excess(0.59, 0.60) < 0
-    for said in ("lowest RTF and the lowest Log-mel", "rate is at most 0.01 above", "SIM-o is at least 0.02 below"):
+    for said in ("lowest RTF and the lowest Log-mel", "rate is at most 1 % above", "SIM-o is at least 0.02 below"):
         assert said in found.search.words
     assert found.takes == 13 * 3
     assert [one.origin for one in found.candidates] == [BASELINE]

@@ -117,7 +117,7 @@ class SimilarityGrid(CellGrid):
 
     def cell_text(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
-        return fixed(value, 4) if np.isfinite(value) else ""
+        return fixed(value, 3) if np.isfinite(value) else ""
 
     def empty_text(self) -> str:
         return "Load a model, then select a layer and a step to see its attention."
@@ -214,7 +214,7 @@ class AttentionPlot(ZoomChart):
         rows, columns = self._weights.shape
         row, column = int(query / self.extent * rows), int(key / self.extent * columns)
         weight = self._weights[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
-        words = f"Query {general(query, 4)}, key {general(key, 4)} ({self._unit}): {general(weight, 3)}"
+        words = f"Query {general(query, 3)}, key {general(key, 3)} ({self._unit}): {general(weight, 3)}"
         return words, QRectF(self.rect())
 
     def as_text(self) -> str:
@@ -325,7 +325,6 @@ class AttentionPanel(QWidget):
         self._show_titles()
 
     def show_capture(self, captured: AttentionCapture) -> None:
-        """Show the attention of one layer at one step."""
         before, self.captured, branches = self.captured, captured, len(captured.maps)
         shape = branches, captured.frames, captured.frame_seconds
         same = before is not None and (len(before.maps), before.frames, before.frame_seconds) == shape

@@ -1,6 +1,5 @@
 """Grid: the placed times in use next to well-known grids, and the progress of a search."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone.measure.metrics import HIGHER, metric
 from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
-from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
-from paretone_app.numbers import counted, fixed, general
+from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of, figure_text
+from paretone_app.numbers import counted, displayed, fixed
 from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP
@@ -31,7 +30,6 @@ class Row:
     title: str
     times: tuple[float, ...]
     figure: str = ""
-    """Value of the objective, as text."""
     chosen: bool = False
 
 
@@ -151,10 +149,8 @@ class GridPanel(QWidget):
         self.ruler.show_rows([Row("Searched", times, self._figure(value), chosen=True), *others])
 
     def _figure(self, value: tuple[float, ...] | None) -> str:
-        if value is None:
-            return ""
-        known = figure_of(value, self._objective)
-        return general(known, 4) if math.isfinite(known) else "–"
+        known = None if value is None else figure_of(value, self._objective)
+        return "" if known is None else displayed(figure_text(known, self._objective))
 
 
 def known_rows(steps: int) -> list[Row]:

@@ -19,11 +19,12 @@ from paretone.techniques.searched_grid import (
     Searched,
     SearchRequest,
     figure_of,
+    figure_text,
     placed_for,
     solver_of,
 )
 from paretone_app.features.presenter import Services, StorePresenter
-from paretone_app.numbers import fixed, general
+from paretone_app.numbers import displayed, fixed
 from paretone_app.shell import file_dialogs
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
@@ -146,12 +147,14 @@ class GridsPresenter(StorePresenter):
     def follow(self, event: Event) -> None:
         super().follow(event)
         if isinstance(event, Prepared) and isinstance(found := event.result, Searched):
-            starts = ", ".join(
-                f"{one.title} {general(figure_of(one.trial.value, self._objective), 4)}" for one in found.starts
+            best, *figures = (
+                displayed(figure_text(figure_of(one.value, self._objective), self._objective))
+                for one in (found.best, *(start.trial for start in found.starts))
             )
+            starts = ", ".join(f"{one.title} {figure}" for one, figure in zip(found.starts, figures, strict=True))
             self._notices.note(
                 f"Searched {found.grid.steps} evaluations with {found.trials} grids in {fixed(found.seconds, 1)} s: "
-                f"{general(figure_of(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
+                f"{best}, and {starts} ({found.unit})"
             )
 
     def show_reports(self, events: Sequence[Event]) -> None:

@@ -11,7 +11,7 @@ from paretone.measure.processor_time import busy_words, load_words
 from paretone.measure.timing import spread
 from paretone.session.events import Telemetry
 from paretone.setting.take import Measurements, Take
-from paretone_app.numbers import counted, fixed, grouped, percent, significant
+from paretone_app.numbers import counted, displayed, fixed, grouped, significant
 from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.plotting.curves import CurveChart, Series
 from paretone_app.plotting.frame import Shape, pen
@@ -153,8 +153,6 @@ class _Figure(QFrame):
 
 
 class MetersPanel(QScrollArea):
-    """Live figures of a synthesis, and a comparison of A and B."""
-
     def __init__(self, colours: Colours) -> None:
         super().__init__()
         self._colours = colours
@@ -332,7 +330,8 @@ class MetersPanel(QScrollArea):
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
         share = measured.other_share
         busy = " (busy)" if measured.busy else ""
-        self.figures["others"].show_value("–" if share is None else f"{percent(share)}{busy}")
+        taken = "–" if share is None else displayed(metric("other_share").said(share)) + busy
+        self.figures["others"].show_value(taken)
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
         """Show the seconds of A and B by part, and the ``headline``: the speed-up of B, or why there is none;

@@ -61,7 +61,7 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
     precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
     return (
         f"{one.title}{precision}",
-        general(one.calls, 4),
+        general(one.calls, 3),
         significant(one.work.operations / 1e6) if counted else "–",
         significant(one.work.bytes / 1e6) if counted else "–",
         general(one.launches, 3),

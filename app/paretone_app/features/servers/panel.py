@@ -10,8 +10,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
+from paretone.measure.metrics import metric
 from paretone.serving.records import KEPT, Level, ServerRecord, inverse, is_address, latency_over_load, marks
-from paretone_app.numbers import fixed
+from paretone_app.numbers import displayed, fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
@@ -36,6 +37,7 @@ COLUMNS = (
     ("Failures", "By kind"),
 )
 TERMS = tuple(Term(title, f"{meaning}.", owner="Servers") for title, meaning in COLUMNS[1:])
+_ERRORS = "word_error_rate"
 REQUESTS = 20
 
 
@@ -60,7 +62,6 @@ class Wanted:
 
 class ServersPanel(QWidget):
     chosen = Signal()
-    """Another row was selected."""
 
     def __init__(self, colours: Colours, measure: Action, cancel: Action, forget: Action) -> None:
         super().__init__()
@@ -190,7 +191,7 @@ def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:
         figure("real_time_factor_p50"),
         f"{figure('underrun_seconds_0_ms')}, {figure('underrun_seconds_300_ms')}",
         figure("audio_seconds_per_second", 1),
-        fixed(row["judged"]["word_error_rate"][0], 3) if "word_error_rate" in row.get("judged", {}) else "–",
+        displayed(metric(_ERRORS).said(row["judged"][_ERRORS][0])) if _ERRORS in row.get("judged", {}) else "–",
         ", ".join(filter(None, (mark, inverse(row) and "reports the inverse RTF"))),
         ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items())
         + (f", waited {fixed(waited, 1)} s for Retry-After" if (waited := row.get("retry_after_seconds")) else ""),

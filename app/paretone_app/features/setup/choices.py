@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QProgressBar, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from paretone.models import catalogue
 from paretone.models.base import Voice
@@ -154,7 +154,7 @@ class VoiceChoice(QWidget):
         for line in (self.recording, self.transcript):
             line.textEdited.connect(self._forget_findings)
         self.findings = build.words("muted", name="Findings on your own recording")
-        self.checking = build.named(QProgressBar(maximum=0, textVisible=False), "Checking the recording")
+        self.checking = build.label("Checking the recording…", look="muted")
         self.use_recording = build.button("Use th&is recording", self._use)
         made = QWidget(visible=False)
         file = build.row((self.recording, 1), self._browse)

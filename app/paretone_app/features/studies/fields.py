@@ -12,6 +12,7 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
 from paretone.studies.servers import TOKEN, USUAL_CLIENTS
 from paretone.techniques import applying_to, technique
+from paretone.wording import per_one
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, Server, Varied, example
 from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
@@ -95,9 +96,10 @@ class _BoundLine(_Entry):
         for combo, chosen in ((self.metric_box, bound.metric), (self.kind, bound.kind)):
             combo.setCurrentIndex(combo.findData(chosen))
             combo.currentIndexChanged.connect(self.changed)
-        value = DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
-        tip = "Type shares as fractions: one point of word error rate is 0.01"
-        self.bound = build.named(value, "Bound", tip)
+        self.bound = build.named(DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01), "Bound")
+        self.bound.setValue(bound.bound * per_one(self._unit))
+        self.bound.setSuffix(f" {self._unit}".rstrip())
+        self.metric_box.currentIndexChanged.connect(lambda: self.bound.setSuffix(f" {self._unit}".rstrip()))
         self.bound.valueChanged.connect(self.changed)
         build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
 
@@ -106,8 +108,12 @@ class _BoundLine(_Entry):
         return self.metric_box, self.kind, self.bound, self.remove
 
     @property
+    def _unit(self) -> str:
+        return metric(self.metric_box.currentData()).unit
+
+    @property
     def filled_in(self) -> Bound:
-        return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value())
+        return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value() / per_one(self._unit))
 
 
 class GoalsEditor(QWidget):
@@ -166,7 +172,6 @@ class JudgeBoxes(QWidget):
         build.fill(VBoxLayout(self), [*self.boxes.values(), self.install])
 
     def show_missing(self) -> None:
-        """Enable the judges available where the engine runs."""
         lacking = ""
         for one in JUDGES:
             reason = self._machine.problem_of(one.name)
@@ -183,7 +188,7 @@ class _Line(_Entry):
         self._knobs: tuple[Knob, ...] = ()  # Of the chosen technique, or the model's options.
         self.owner = build.narrow(build.named(ComboBox(), "Technique or model"), 10)
         self.knob = build.narrow(build.named(ComboBox(), "Parameter"), 10)
-        self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
+        self.values = build.named(build.clearable(QLineEdit()), "Values")
         self.choices = Flow(GAP)
         self._boxes: dict[tuple[str, str], tuple[tuple[str, QCheckBox], ...]] = {}
         """For each knob with named values, by owner and name: (value in the study, its box)."""

@@ -11,7 +11,7 @@ from paretone.models.voices import shown_name
 from paretone.studies.results import Results
 from paretone.studies.wording import figure_text, setting_title, shown
 from paretone.wording import percent
-from paretone_app.numbers import counted, displayed, fixed, grouped, localised, significant
+from paretone_app.numbers import counted, displayed, fixed, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, icon, text_font
@@ -35,7 +35,6 @@ class StudyModel(QAbstractTableModel):
         self._colours = colours
         self._rows: tuple[Row, ...] = ()
         self.metrics: tuple[Metric, ...] = ()
-        """Metrics of the columns, in order."""
         self._results: Results | None = None
         self._over = ("", "")  # Unit of the intervals, singular and plural.
 
@@ -127,20 +126,21 @@ class StudyModel(QAbstractTableModel):
         if column == _TAKES:
             takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
             return takes if row.setting is not None else ""
-        return displayed(figure_text(self._figure(row, column)))
+        return displayed(figure_text(self.metrics[column - len(_FIXED)], self._figure(row, column)))
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
             one, figure = self.metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
-            ends = f"95 % interval {significant(figure.low)} to {significant(figure.high)}, " if figure.spreads else ""
-            value = significant(figure.value)
+            low, high = displayed(one.spelt(figure.low)), displayed(one.said(figure.high))
+            ends = f"95 % interval {low} to {high}, " if figure.spreads else ""
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
             busy = localised(busy_line(during=f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"))
             doubt = f"{busy}\n" if self._doubtful(row, column) else ""
+            value = displayed(one.said(figure.value))
             return f"{one.title} {value}, {ends}{from_what}.\n{self._paired(row, one)}{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE
@@ -265,8 +265,6 @@ class FailuresTable(TextsTable):
 
 
 class WorstTable(TextsTable):
-    """The takes with the most errors of each setting."""
-
     take_chosen = Signal(str, str, str)
     """Play the take with this id: title and text."""
 

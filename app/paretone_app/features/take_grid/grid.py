@@ -18,8 +18,8 @@ from paretone.setting.knobs import Choice, Knob, Number, Switch, Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import technique, techniques
-from paretone_app.features.tradeoff.axes import TIMES, said
-from paretone_app.numbers import counted
+from paretone_app.features.tradeoff.axes import TIMES
+from paretone_app.numbers import counted, displayed
 from paretone_app.results.points import Scores, figures_of
 from paretone_app.state.differences import model_title, value_text
 
@@ -213,7 +213,6 @@ class TakeGrid:
 
     @cached_property
     def differences(self) -> np.ndarray:
-        """Differences of the values from the reference's."""
         if not self.values.size:
             return self.values
         if self.others:
@@ -262,7 +261,7 @@ class TakeGrid:
         value, difference = self.values[row, column], self.differences[row, column]
         if np.isnan(value):
             return f"{self.figure.title} {self.why_not(row, column)}."
-        figure = f"{self.figure.title} {said(float(value), self.figure.unit)}"
+        figure = f"{self.figure.title} {displayed(self.figure.said(float(value)))}"
         if (row, column) == self.reference:
             return f"{figure}: the reference."
         if np.isnan(difference):
@@ -274,7 +273,7 @@ class TakeGrid:
         better = self.share(row, column)
         verdict = ", better" if better > 0 else ", worse" if better < 0 else ""
         way = "more" if difference > 0 else "less"
-        return f"{figure}, {said(abs(float(difference)))} {way} than the reference{verdict}."
+        return f"{figure}, {displayed(self.figure.said(abs(float(difference))))} {way} than the reference{verdict}."
 
     def why_not(self, row: int, column: int) -> str:
         """Why a cell has no figure: the rest of a sentence after its title."""

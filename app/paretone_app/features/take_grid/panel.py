@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QScrollArea, QSizePolicy
 
 from paretone.measure.metrics import Metric
 from paretone_app.features.take_grid.grid import Dimension, TakeGrid
-from paretone_app.features.tradeoff.axes import ARROWS, said
-from paretone_app.numbers import localised
+from paretone_app.features.tradeoff.axes import ARROWS
+from paretone_app.numbers import displayed, localised
 from paretone_app.plotting.cell_grid import MOVES
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
@@ -103,7 +103,12 @@ class TakeCells(CursorCanvas):
         grid = self.grid
         if grid is None:
             return ""
-        lines = [[f"{grid.figure.label}", *(grid.columns.in_words(one, whole=True) for one in grid.column_values)]]
+        lines = [
+            [
+                grid.figure.label.removesuffix(" (%)"),  # Shares of 1, for programs.
+                *(grid.columns.in_words(one, whole=True) for one in grid.column_values),
+            ]
+        ]
         for value, line in zip(grid.row_values, grid.values.tolist(), strict=True):
             lines.append(
                 [grid.rows.in_words(value, whole=True), *("" if np.isnan(one) else f"{one:.6g}" for one in line)]
@@ -213,12 +218,13 @@ class TakeCells(CursorCanvas):
         value, difference = grid.values[row, column], grid.differences[row, column]
         if np.isnan(value):
             return [f"{sound}?"]
+        spelt = displayed(grid.figure.spelt(float(value)))
         if (row, column) == grid.reference:
-            return [f"{sound}{said(float(value))}", "reference"]
+            return [f"{sound}{spelt}", "reference"]
         if np.isnan(difference):
-            return [f"{sound}{said(float(value))}"]
+            return [f"{sound}{spelt}"]
         sign = "+" if difference > 0 else ""
-        return [f"{sound}{said(float(value))}", f"{sign}{said(float(difference))}"]
+        return [f"{sound}{spelt}", f"{sign}{displayed(grid.figure.spelt(float(difference)))}"]
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position())
@@ -338,7 +344,7 @@ class TakeGridPanel(ShownPanel):
 
     def _more(self, name: str) -> QLineEdit:
         edit = build.named(
-            QLineEdit(placeholderText="and…", clearButtonEnabled=True),
+            build.clearable(QLineEdit(placeholderText="and…")),
             f"Further {name}",
             f"Further values for {name}, such as 4 8 off; sentences with | in between",
         )

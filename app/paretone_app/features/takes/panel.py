@@ -44,7 +44,6 @@ class TakesPanel(ShownPanel):
     """Numbers of jobs whose takes the user does not want any more."""
 
     def __init__(self, kept: KeptTakes, colours: Colours, can: Mapping[str, Action], undo_stack: QUndoStack) -> None:
-        """``undo_stack`` for stars and deletions."""
         super().__init__()
         self.kept = kept
         self.can = can
@@ -55,7 +54,7 @@ class TakesPanel(ShownPanel):
         self.undo_stack = undo_stack
         self._remembered: frozenset[str] = frozenset()
 
-        search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
+        search = build.clearable(QLineEdit(placeholderText="Filter by model, text, setting or voice"))
         self.search = build.named(search, "Filter takes")
         self.search.setProperty(SEARCH, True)
         self.starred = build.named(QCheckBox("Starred onl&y"), tip="Show takes with a star")
@@ -67,6 +66,7 @@ class TakesPanel(ShownPanel):
         self.table = RowsTable("Takes", RowsTable.SelectionMode.ExtendedSelection)
         self.table.setModel(self.model)
         self.table.setDragEnabled(True)
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # A setting ends with its seed.
         # Ignore its size hint: it scrolls, and the buttons below stay visible.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.table.setMinimumHeight(3 * self.fontMetrics().height())
@@ -79,7 +79,6 @@ class TakesPanel(ShownPanel):
         header.setMinimumSectionSize(3 * unit)
         header.setResizeContentsPrecision(0)  # Visible rows only: reading thousands takes too long.
         self._by_hand: set[int] = set()
-        """Columns resized by the user."""
         self._fits = False
         self._fitting = QTimer(self, singleShot=True, interval=0)
         self._fitting.timeout.connect(lambda: self.when_seen(self._fit))

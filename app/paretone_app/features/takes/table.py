@@ -23,7 +23,8 @@ from paretone.session.commands import Synthesise
 from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
-from paretone_app.numbers import aligned, fixed, percent, significant
+from paretone.wording import per_one
+from paretone_app.numbers import aligned, fixed, significant
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
@@ -53,8 +54,6 @@ class Unmade(TakeSummary):
 
 @dataclass(frozen=True)
 class WaitingTake(Unmade):
-    """A take of the queue."""
-
     job: int = 0
 
     @classmethod
@@ -132,7 +131,7 @@ def made_at(take: TakeSummary | Take) -> str:
 
 def _figure(name: str, places: int, unit: str = "", title: str = "", width: int = 9) -> Column:
     """A column for the metric ``name`` of :mod:`paretone.measure.metrics`, with three significant digits and at most
-    ``places`` decimals; levels and percentages always have ``places``. A missing value sorts as the greatest."""
+    ``places`` decimals; levels always have ``places``. A missing value sorts as the greatest."""
     one = metric(name)
     if (of := one.of) is None:
         raise ValueError(f"Takes have no {one.title}; only studies have.")
@@ -148,9 +147,8 @@ def _figure(name: str, places: int, unit: str = "", title: str = "", width: int 
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def shown(found: float) -> str:
-        if unit == "%":
-            return percent(found, places)
-        return f"{(fixed if unit in _LEVELS else significant)(found, places)} {unit}".rstrip()
+        written = fixed if unit in _LEVELS else significant
+        return f"{written(per_one(unit) * found, places)} {unit}".rstrip()
 
     def text(take: TakeSummary) -> str:
         found = value(take)
@@ -193,14 +191,14 @@ COLUMNS = (
     _figure("real_time_factor", 3, width=10),
     _figure("backbone_time_factor", 3, width=13),
     _figure("cpu_time_factor", 3, title="CPU RTF"),
-    _figure("other_share", 0, "%", "Others", width=8),
+    _figure("other_share", 2, "%", "Others", width=8),
     _figure("first_audio_seconds", 2, "s"),
     _figure("first_audio_p90", 2, "s", width=11),
-    _figure("ops_ratio", 0, "%", "Ops", width=8),
+    _figure("ops_ratio", 2, "%", "Ops", width=8),
     _figure("log_mel_distance", 3, title="Distance", width=10),
     _figure("mel_cepstral_distortion", 2, "dB", "MCD"),
     _figure("pitch_error", 2, "st", "F0"),
-    _figure("voicing_error", 1, "%", "Voicing"),
+    _figure("voicing_error", 2, "%", "Voicing"),
     _figure("timbre_distance", 2, "dB", "Timbre"),
     _figure("naturalness", 2, width=11),
     _figure("voice_similarity", 2, title="Voice"),
@@ -216,7 +214,7 @@ COLUMNS = (
     _figure("loudness", 1, "LUFS", width=12),
     _figure("true_peak", 1, "dBTP", width=11),
     _figure("clipping", 2, "%"),
-    _figure("silence", 0, "%"),
+    _figure("silence", 2, "%"),
     _figure("audio_seconds", 2, "s"),
     _figure("text_seconds", 3, "s", "Front end", width=10),
     _figure("backbone_seconds", 2, "s", "Backbone", width=10),

@@ -55,7 +55,6 @@ class ErrorPlot(ZoomChart):
         self._whole, self._up = Scale(), Scale()
         self.threshold = 0.0
         self.interval: tuple[float, float] | None = None
-        """Interval of δ for which the table is exact."""
         self.summary = ""
         self._dragged = False
         self._exact, self._line = Shapes(self.frame, 1), Shapes(self.frame, 8)
@@ -184,7 +183,7 @@ class Histogram(ErrorPlot):
         after = int(np.searchsorted(self.edges, self.figure_at(place)))
         index = min(max(after - 1, 0), len(self.edges) - 2)
         temporal, branch = (int(self.counts[one][index]) for one in (SkipAction.TS, SkipAction.BS))
-        ends = f"{general(self.edges[index], 4)} to {general(self.edges[index + 1], 4)}"
+        ends = f"{general(self.edges[index], 3)} to {general(self.edges[index + 1], 3)}"
         return f"{ends}: {temporal} temporal, {branch} branch skips", QRectF(self.rect())
 
     def as_text(self) -> str:
@@ -221,7 +220,7 @@ class SharePlot(ErrorPlot):
         if not len(self.thresholds) or not self.frame.area.contains(place):
             return None
         index = int(np.argmin(np.abs(self.frame.to_x(self.thresholds) - place.x())))
-        words = f"δ = {general(self.thresholds[index], 4)}: {percent(self.shares[index] / 100, 1)} skipped"
+        words = f"δ = {general(self.thresholds[index], 3)}: {percent(self.shares[index] / 100, 1)} skipped"
         return words, QRectF(self.rect())
 
     def as_text(self) -> str:
@@ -322,7 +321,6 @@ class ThresholdPanel(QWidget):
         self._draw()
 
     def set_threshold(self, threshold: float) -> None:
-        """Move δ without emitting signals."""
         self._pending = None
         if threshold != self.threshold:
             self.threshold = threshold

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from paretone.measure.estimates import Estimate
-from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER, Metric
+from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
 from paretone.models import catalogue
 from paretone.setting.knobs import Knob, Number
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
-from paretone_app.numbers import general, significant
+from paretone.wording import in_unit, per_one
+from paretone_app.numbers import displayed, general
 from paretone_app.results.points import LISTENING, PUBLISHED, SERVER, TAKE, Point, technique_title
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
@@ -42,7 +43,6 @@ class TradeoffAxis:
     technique: str = ""
     """For a knob axis: the technique's name, ``""`` for options of models."""
     knob: str = ""
-    """For a knob axis: name of the knob or option."""
     divided: bool = False
 
     @property
@@ -52,8 +52,10 @@ class TradeoffAxis:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def spelt(self, value: float) -> str:
-        """A value of it, without the unit."""
-        return general(value) if self.knob else said(value)
+        return general(value) if self.knob else displayed(in_unit(value, self.unit))
+
+    def said(self, value: float) -> str:
+        return f"{self.spelt(value)} {self.unit}".rstrip()
 
     @property
     def takes_ratios(self) -> bool:
@@ -126,9 +128,9 @@ _METHODS = {
     "mushra": ("MUSHRA", "Mean rating, 0 to 100, of the lab's listeners who passed post-screening.", HIGHER, "of 100"),
     "abx": (
         "ABX, right answers",
-        "Share of right answers against the unaccelerated output; 0.5 means no audible difference.",
+        "Share of right answers against the unaccelerated output; 50 % means no audible difference.",
         LOWER,
-        "",
+        "%",
     ),
     "ccr": ("CMOS", "Mean vote against the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
     "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
@@ -142,13 +144,12 @@ _METHODS = {
 }
 
 
-def _of_metric(one: Metric) -> TradeoffAxis:
-    of = one.of is None, bool(one.judge), one.of_runs
-    return TradeoffAxis(one.name, one.title, one.definition, one.better, one.unit, one.relative, *of)
-
-
 AXES: tuple[TradeoffAxis, ...] = (
-    *map(_of_metric, METRICS),
+    *(
+        TradeoffAxis(*(each.name, each.title, each.definition, each.better, each.unit, each.relative), *of)
+        for each in METRICS
+        for of in [(each.of is None, bool(each.judge), each.of_runs)]
+    ),
     *(
         TradeoffAxis(LISTENING + method, title + _BY_EAR, definition, better, unit)
         for method, (title, definition, better, unit) in _METHODS.items()
@@ -192,20 +193,16 @@ def axis(name: str) -> TradeoffAxis:
     return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
 
 
-def said(value: float, unit: str = "") -> str:
-    return f"{significant(value)} {unit}".rstrip()
-
-
 def figure_text(one: TradeoffAxis, figure: Estimate) -> str:
     """A figure with unit, interval and number of takes, such as ``2.05 times (1.98 to 2.12; n = 4)``."""
+    text = one.said(figure.value)
     if one.knob:
-        return f"{one.spelt(figure.value)} {one.unit}".rstrip()
+        return text
     if not figure.n:
-        return f"{general(figure.value)} {one.unit}".rstrip() + " (published, no interval)"
-    text = said(figure.value, one.unit)
+        return f"{general(per_one(one.unit) * figure.value)} {one.unit}".rstrip() + " (published, no interval)"
     over = f", {figure.over}" if figure.over else ""
     if figure.n == 1:
         return f"{text} (one take{over})"
     if not figure.spreads:
         return f"{text} (n = {figure.n}{over})"
-    return f"{text} (95 %: {said(figure.low)} to {said(figure.high)}; n = {figure.n})"
+    return f"{text} (95 %: {one.spelt(figure.low)} to {one.spelt(figure.high)}; n = {figure.n})"

@@ -37,7 +37,6 @@ _NOTHING = (
 
 class TradeoffDetails(QWidget):
     only_changed = Signal(bool)
-    """Show only the selected points, or all again."""
 
     def __init__(self, colours: Colours, can: Mapping[str, Action]) -> None:
         super().__init__()
@@ -165,12 +164,10 @@ _BOXES = {"dominated": "Show &dominated", "intervals": "&Intervals", "ratios": "
 
 class PlotOptionsLine(QWidget):
     chosen = Signal()
-    """The user changed :attr:`options`."""
 
     def __init__(self, can: Mapping[str, Action]) -> None:
         super().__init__()
         self.own_axes = False
-        """Whether the user has chosen axes."""
         self.x_choice = _choice("X axis", self._axes_chosen)
         self.y_choice = _choice("Y axis", self._axes_chosen)
         titles = _BOXES | {"log_x": "log", "log_y": "log"}
@@ -216,7 +213,7 @@ class FilterLine(QWidget):
         for name, combo in self.combos.items():
             if name != "ghosts":
                 combo.currentTextChanged.connect(combo.setToolTip)
-        search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
+        search = build.clearable(QLineEdit(placeholderText="Filter by words"))
         tip = "Points whose title, model, voice or text contain every word"
         self.search = build.named(search, "Filter points by words", tip)
         self.search.setProperty(SEARCH, True)
@@ -227,7 +224,6 @@ class FilterLine(QWidget):
         build.fill(HBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
     def applied_to(self, chosen: Filter) -> Filter:
-        """``chosen`` updated by these controls."""
         wanted = {name: str(combo.currentData() or "") for name, combo in self.combos.items()}
         return chosen.with_origins({**wanted, "words": self.search.text()})
 

@@ -292,7 +292,7 @@ class ParallelAxes(CursorCanvas):
             painter.drawRect(QRectF(low.x() - _GRIP * em, ends[1], 2 * _GRIP * em, ends[0] - ends[1]))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             for at, y in zip((brush.low, brush.high), ends, strict=True):
-                painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), one.spelt(at))
+                painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), one.said(at))
         apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
         painter.setPen(QtGui.QColor(colours.accent if is_at else colours.text))
@@ -303,7 +303,7 @@ class ParallelAxes(CursorCanvas):
         top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
         column = self.shown.values[:, axis]
         for value, where in ((np.nanmin(column), bottom), (np.nanmax(column), top)):
-            painter.drawText(where, Qt.AlignmentFlag.AlignCenter, one.spelt(float(value)))
+            painter.drawText(where, Qt.AlignmentFlag.AlignCenter, one.said(float(value)))
         if is_at and self.hasFocus():
             painter.setPen(pen(colours.accent, 2))
             painter.drawLine(QLineF(room.left() + em, room.bottom() - 2, room.right() - em, room.bottom() - 2))

@@ -17,7 +17,7 @@ from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
 from paretone.studies.results import costs_of, front
 from paretone.techniques.registry import in_order
-from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, varied
+from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, varied
 from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, times
 from paretone_app.results.points import SERVER, STUDY, Point
@@ -25,13 +25,11 @@ from paretone_app.results.points import SERVER, STUDY, Point
 BASELINE, SERVERS = "", "server:"
 """Names in the legend of points without techniques, and of servers."""
 ORIGINS = ("source", "ghosts", "model", "voice")
-"""Fields of a filter for the origin of points."""
 
 
 @dataclass(frozen=True)
 class Range:
     axis: str
-    """Name of the figure or knob."""
     low: float
     high: float
 
@@ -63,7 +61,6 @@ class PlotOptions:
     x: str = "real_time_factor"
     y: str = "log_mel_distance"
     ratios: bool = False
-    """Divide values by the baselines', if meaningful."""
     dominated: bool = True
     """Also show points that another one beats on both axes."""
     published: bool = False
@@ -189,9 +186,7 @@ class Scene:
     missing: tuple[tuple[str, int], ...] = ()
     """Reasons for missing values, with the number of points."""
     filtered: int = 0
-    """Own points hidden by the filter."""
     dominated: int = 0
-    """Own points hidden because they are not on the front."""
     notes: tuple[str, ...] = ()
     logarithmic: tuple[bool, bool] = (False, False)
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
@@ -201,7 +196,6 @@ class Scene:
     ghosts: frozenset[int] = frozenset()
     """Points of another study, drawn faintly below the others."""
     ghost_front: tuple[int, ...] = ()
-    """The front of the ghosts, from left to right."""
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -420,7 +414,7 @@ def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
 
 def in_words(one: Limit, shown: Scene) -> str:
     axis = shown.options.axes[0]
-    at = f"{said(one.value)}×" if axis.unit == "times" else f"{axis.title} {said(one.value, axis.unit)}"
-    several = f", {said(one.low)} to {said(one.high)}" if one.high > one.low else ""
+    at = f"{axis.spelt(one.value)}×" if axis.unit == "times" else f"{axis.title} {axis.said(one.value)}"
+    several = f", {axis.spelt(one.low)} to {axis.spelt(one.high)}" if one.high > one.low else ""
     marks = counted(one.crossings, "mark", "marks")
     return f"Difference heard from {at} ({marks}{several}): quick, and not blind."

@@ -57,11 +57,12 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
 
 def _dimension(one: TradeoffAxis, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:
     title = one.label + (", logarithmic" if logarithmic else "")
-    return Dimension(title, title if one.divided else one.title, one.better, logarithmic, floors)
+    return Dimension(
+        title, title if one.divided else one.title, one.better, logarithmic, floors, "" if one.knob else one.unit
+    )
 
 
 def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
-    """The published results of each table, as lines."""
     published = (place for place, one in enumerate(shown.points) if one.published)
     for _, table in itertools.groupby(published, lambda at: (shown.points[at].source, shown.points[at].model)):
         yield tuple(table)

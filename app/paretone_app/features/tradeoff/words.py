@@ -12,7 +12,7 @@ from paretone.measure.processor_time import busy_line
 from paretone.models.voices import shown_name
 from paretone.setting.setting import Setting
 from paretone.wording import comma_separated
-from paretone_app.features.tradeoff.axes import ARROWS, AXES, figure_text, said
+from paretone_app.features.tradeoff.axes import ARROWS, AXES, TradeoffAxis, figure_text
 from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
 from paretone_app.results.points import SERVER, STUDY, TAKE, Point
@@ -65,7 +65,7 @@ def on_axes(point: Point, options: PlotOptions) -> list[str]:
     for one in options.axes:
         figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
-            reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
+            reference = "" if floor is None else f", of the reference speech {one.said(floor.value)}"
             # Each baseline is at distance 0 from itself.
             own = one.relative and point.setting is not None and not point.techniques
             reference += " (compared with itself)" if own else ""
@@ -101,23 +101,23 @@ def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
         others = [one for one in AXES if one.name in point.figures and one.name not in first]
         others.sort(key=lambda one: one.name not in _FIRST)
         shown += [(one, colours.text if one.name in _FIRST else colours.muted) for one in others]
-    lines: list[tuple[str, Estimate, str]] = []
+    lines: list[tuple[str, TradeoffAxis, Estimate, str]] = []
     for one, colour in shown:
         figure, floor = one.figure(point), one.floor(point)
         if figure is not None:
             arrow = ARROWS.get(one.better, "").replace(" ", "&nbsp;")
-            lines.append((f"{escape(one.label)}{arrow}", figure, colour))
+            lines.append((f"{escape(one.label)}{arrow}", one, figure, colour))
         if floor is not None:
-            lines.append((_FLOOR, floor, colours.muted))
-    numbers = {figure.n for _, figure, _ in lines}
+            lines.append((_FLOOR, one, floor, colours.muted))
+    numbers = {figure.n for _, _, figure, _ in lines}
     alike = len(numbers) == 1
-    spread = any(figure.spreads for _, figure, _ in lines)
+    spread = any(figure.spreads for _, _, figure, _ in lines)
     head = ("95 %" if spread else "") + (f" (n = {max(numbers)})" if alike and max(numbers) > 1 else "")
     rows = [(("", "", f"<small>{head}</small>", "<small>n</small>"), colours.muted)]
-    for name, figure, colour in lines:
-        low, high = said(figure.low), said(figure.high)
+    for name, one, figure, colour in lines:
+        value, low, high = map(one.spelt, figure.ends)
         spread_text = "" if low == high else f"<small>{low}–{high}</small>"
-        rows.append(((name, f"<b>{said(figure.value)}</b>", spread_text, f"<small>{figure.n or ''}</small>"), colour))
+        rows.append(((name, f"<b>{value}</b>", spread_text, f"<small>{figure.n or ''}</small>"), colour))
     # The number of takes has a column only where it differs.
     cells = (
         "".join(f"<td style='color:{colour}'>{cell}</td>" for cell in (row[:3] if alike else row))
@@ -202,13 +202,10 @@ def remarks(shown: Scene) -> tuple[str, ...]:
 
 # --- Explanation of a point on the front ------------------------------------------------------------------------------
 Measured = Mapping[tuple[Path | None, Setting], Point]
-"""Points of studies, by folder and setting."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A changed option, or a technique with changed knobs."""
-
     words: str
     alone: Point | None
     """The neighbour with only this change; ``None`` if not measured."""
@@ -216,8 +213,6 @@ class Change:
 
 @dataclass(frozen=True)
 class Why:
-    """The changes from the ``neighbour`` to the ``point``."""
-
     neighbour: Point
     point: Point
     changes: tuple[Change, ...]
@@ -275,7 +270,7 @@ def _moved(before: Point, after: Point, options: PlotOptions) -> str:
     for axis in dict.fromkeys(one for one in options.axes if not one.knob):
         one, two = axis.figure(before), axis.figure(after)
         if one is not None and two is not None:
-            found.append(f"{escape(axis.label)} {said(one.value)} → {said(two.value)}")
+            found.append(f"{escape(axis.label)} {axis.spelt(one.value)} → {axis.spelt(two.value)}")
     return ", ".join(found)
 
 
@@ -290,7 +285,10 @@ def table(shown: Scene, delimiter: str = ",") -> str:
     rows: list[list[object]] = [
         [
             *("title", "kind", "source", "model", "techniques", "front", "busy_takes"),
-            *(f"{side}{' (logarithmic)' if logarithmic else ''}: {one.label}" for side, one, logarithmic in axes),
+            *(
+                f"{side}{' (logarithmic)' if logarithmic else ''}: {one.label.removesuffix(' (%)')}"
+                for side, one, logarithmic in axes
+            ),
             *(f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")),
             *(f"{name}_of_reference_speech" for name in judged),
             *("setting", "machines", "remarks"),

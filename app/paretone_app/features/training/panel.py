@@ -176,7 +176,6 @@ class TrainingPanel(ShownPanel):
         self._said, self._look = "", "muted"
         self._running = ""
         self.elsewhere = False
-        """Whether the engine is on another machine."""
         self._spoken = False
         self._estimated = ""
         self.forms = {one.name: one for one in training_forms()}
@@ -316,7 +315,6 @@ class TrainingPanel(ShownPanel):
             self._choose()
 
     def follow(self, name: str) -> None:
-        """Choose the training called ``name``, unless one runs."""
         if not self._running:
             self.choose(name)
 
@@ -412,6 +410,7 @@ class TrainingPanel(ShownPanel):
         lead = self.knobs.align(max(letters(one.text().replace("&", "")) for one in self._titles))
         for title in self._titles:
             title.setMinimumWidth(lead - GAP)
+            title.setEnabled(not self._running)
         self.remark.setText(localised(one.remark(values)))
         self.remark.setVisible(bool(self.remark.text()))
         for control in self._inputs:

@@ -54,7 +54,6 @@ class Targets:
     stop_gradient: bool = True
     """False: the paper's ablation, in which the loss is also differentiated by the difference of the branches."""
     warm_up: int = WARM_UP
-    """Steps over which the learning rate rises."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,6 @@ class GuidanceFreeRequest(Targets, FineTuningRequest):
     times: str = SWAYED
     """One of :data:`TIMES`."""
     stages: tuple[int, ...] = ()
-    """Also keep the weights after these steps."""
 
 
 NAME = "guidance_free"
@@ -341,6 +339,7 @@ FORM = forms.TrainingForm(
             "Steps over which the learning rate rises; the paper's 500,000 updates began with 20,000.",
             WARM_UP,
             1_000_000,
+            unit="steps",
         ),
         WholeNumbers(
             "stages",

@@ -6,6 +6,7 @@ After O3S, the Optimal Step Sampling Search of IntMeanFlow (arXiv 2510.07979). A
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolving
 from paretone.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, require_euler, to_type
 from paretone.techniques.registry import technique
+from paretone.wording import significant
 
 EULER = "Euler"
 UNPLACED = ("spacing", "sway")
@@ -39,9 +41,7 @@ class PlacedGrid:
     """Compatibility of the grid, without the options of the grids that it replaces; see :func:`placed_for`."""
     times: tuple[float, ...]
     solver: str = EULER
-    """Description of the solver of the search."""
     origin: str = ""
-    """Description of the search."""
 
     def __post_init__(self) -> None:
         with placed(ProfileError, "The placed grid cannot be used"):
@@ -101,8 +101,6 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class Start:
-    """A usual grid that the search started from, with its value."""
-
     title: str
     trial: Trial
 
@@ -113,7 +111,6 @@ class Searched:
     starts: tuple[Start, ...]
     best: Trial
     trials: int
-    """Number of grids tried."""
     unit: str
     """Description of the values: the first figure of a value is the objective."""
     seconds: float = 0.0
@@ -180,6 +177,13 @@ def figure_of(value: Value, objective: str) -> float:
     """The objective's figure in its usual sign: judges' figures that are better if higher are negated in values."""
     higher = objective != DISTANCE and metric(objective).better == HIGHER
     return -value[0] if higher else value[0]
+
+
+def figure_text(value: float | None, objective: str) -> str:
+    """An objective's figure without its unit; ``–`` if it could not be measured, such as the pitch of noise."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return significant(value) if objective == DISTANCE else metric(objective).spelt(value)
 
 
 TECHNIQUE = Technique(

@@ -22,6 +22,7 @@ from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import Profile, artefact_in
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import searched_grid
 from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, Searched, SearchRequest, figure_of
 
 
@@ -43,7 +44,6 @@ NAME = "search-grid"
 NAME_OF = TECHNIQUE.name
 SUMMARY = "Search the times of a few evaluations for a flow model and write them."
 SENTENCES = 2
-"""Default number of sample sentences."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +70,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 _Search = tuple[Values, dict[str, Path]]
-"""Knobs, and the files to write by kind."""
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -97,7 +96,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _planned(options: argparse.Namespace) -> list[_Search]:
-    """Planned searches, checked before loading anything."""
     names = {kind: getattr(options, kind) for kind in ("grid", "profile") if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --grid or --profile.")
@@ -121,8 +119,6 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
 
 
 class _Trials:
-    """Shows the progress of a search in the terminal, with the best figure so far."""
-
     def __init__(self, terminal: Terminal, objective: str) -> None:
         self._terminal, self._objective = terminal, objective
 
@@ -130,7 +126,8 @@ class _Trials:
         if not isinstance(event, PreparationReport):
             self._terminal.hear(event)
         elif isinstance(event.report, Trial) and event.report.best:
-            self._terminal.remark = f"best so far {figure_of(event.report.value, self._objective):.4g}"
+            best = searched_grid.figure_text(figure_of(event.report.value, self._objective), self._objective)
+            self._terminal.remark = f"best so far {best}"
 
 
 def _figures(
@@ -170,8 +167,11 @@ def _shown(searches: Sequence[_Search], found: Sequence[dict[str, Any]]) -> str:
     rows = [
         {
             "evaluations": one["evaluations"],
-            "searched": one["value"],
-            **{start["title"].split()[0]: start["value"] for start in one["starts"]},
+            "searched": searched_grid.figure_text(one["value"], one["objective"]),
+            **{
+                each["title"].split()[0]: searched_grid.figure_text(each["value"], one["objective"])
+                for each in one["starts"]
+            },
             "grids tried": one["trials"],
             "search (s)": one["seconds"],
             "times": " ".join(f"{time:.3f}" for time in one["times"]),

@@ -136,11 +136,11 @@ def _plot(points: list[tuple[Placed, SettingResult]], one: Metric, glyphs: Glyph
         mine = [(p.evaluations, s.figures[one.name]) for p, s in points if p.grid == kind and one.name in s.figures]
         if mine:
             values = np.array([(figure.value, figure.low, figure.high) for _, figure in mine])
-            tips = tuple(f"{kind}, {count} evaluations: {one.title} {figure.value:.4g}" for count, figure in mine)
+            tips = tuple(f"{kind}, {count} evaluations: {one.title} {one.said(figure.value)}" for count, figure in mine)
             curves.append(Curve(glyphs.glyph((kind,)), np.array([float(count) for count, _ in mine]), values, tips))
     floor = results.references.get(one.name)
     levels = () if floor is None else (Level(floor.value, "Reference speech"),)
-    return Curves(Dimension("Evaluations"), Dimension(one.label, one.title, one.better), tuple(curves), levels)
+    return Curves(Dimension("Evaluations"), Dimension.of(one), tuple(curves), levels)
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: PlacedGrid | None) -> Carried:

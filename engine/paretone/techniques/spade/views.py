@@ -28,6 +28,7 @@ from paretone.techniques import spade
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, count_knob
 from paretone.wording import percent
+from paretone.wording import times as as_ratio
 
 if TYPE_CHECKING:
     from paretone.models.families.language_network import LanguageNetwork
@@ -97,7 +98,6 @@ LAYER_IMPORTANCE = View(
 
 
 _MEMORIES = {"cpu": "process"}
-"""Titles of memories other than a card's."""
 PAPER = (("CosyVoice 2", 24, 12, 0.86), ("LLaSA", 16, 8, 0.80))
 """Models with their layers, layers kept, and remaining share of the memory, as published."""
 
@@ -198,8 +198,8 @@ def _depth_caption(
     kind, own = list(peaks.items())[-1]
     return (
         f"{half} of {layers} layers need {percent(left)} of the language model's memory, {percent(1 - left)} less, and "
-        f"a token takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, "
-        f"of the memory of the whole system. Measured, the {_MEMORIES.get(kind, 'card')} takes "
+        f"a token takes {as_ratio(times[layers] / times[half])} less time. The paper saves {published} at half "
+        f"the layers, of the memory of the whole system. Measured, the {_MEMORIES.get(kind, 'card')} takes "
         f"{own[half] / 2**20:.0f} instead of {own[layers] / 2**20:.0f} MiB, {percent(1 - own[half] / own[layers])} "
         "less; layers that are loaded here but not run are subtracted."
     )

@@ -23,7 +23,7 @@ from paretone.techniques import speculative
 from paretone.techniques.speculative import LENGTH, TOLERANCES
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.view import Findings, Stages, Task, View, count_knob, sentences_knob
-from paretone.wording import percent
+from paretone.wording import percent, times
 
 if TYPE_CHECKING:
     from paretone.measure.intelligibility import WordErrors
@@ -36,14 +36,11 @@ DRAWS = 1000
 
 @dataclass
 class _Way:
-    """One way to decode, with its results by sentence."""
-
     setting: Setting
     spoken: list[Synthesis] = field(default_factory=list)
 
     @property
     def factors(self) -> np.ndarray:
-        """Real-time factor of the language model, by sentence."""
         return np.array([one.measurements.backbone_seconds / one.measurements.audio_seconds for one in self.spoken])
 
     @property
@@ -73,7 +70,6 @@ class _Parts:
     verification: float
     """v, the time of a verifying pass."""
     rest: float
-    """The time of everything else, per pass."""
 
     @classmethod
     def of(cls, way: _Way, reference: _Way) -> _Parts:
@@ -263,10 +259,10 @@ def _caption(
     best = max(lengths, key=lengths.__getitem__)
     first, last = min(speeds), max(speeds)
     words = (
-        f"With {LENGTH} drafted tokens the language model is {speeds[first]:.2f}× as fast at β = {first:g}, "
-        f"where speech is distributed exactly as without drafts, and {speeds[last]:.2f}× at β = {last:g} (paper: "
-        f"{PAPER[first]:.2f}× and {PAPER[last]:.2f}×). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
-        f"{lengths[best]:.2f}×. "
+        f"With {LENGTH} drafted tokens the language model is {times(speeds[first])} as fast at β = {first:g}, "
+        f"where speech is distributed exactly as without drafts, and {times(speeds[last])} at β = {last:g} (paper: "
+        f"{times(PAPER[first])} and {times(PAPER[last])}). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
+        f"{times(lengths[best])}. "
     )
     if errors:
         rates = {beta: errors[id(way)].rate for beta, way in table.items()}

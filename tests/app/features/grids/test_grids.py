@@ -89,7 +89,7 @@ def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
     first, second = Trial(0, 0, (0.0, 0.4, 1.0), (-3.5, 0.1), True), Trial(1, 1, (0.0, 0.3, 1.0), (-3.2, 0.1), False)
     panel.add_trials([first, second])
     assert panel.headline.text() == "Searching 2 evaluations: 2 grids tried"
-    assert panel.ruler.rows[0].times == (0.0, 0.4, 1.0) and panel.ruler.rows[0].figure == "3.5"
+    assert panel.ruler.rows[0].times == (0.0, 0.4, 1.0) and panel.ruler.rows[0].figure == "3.50"
     pixels = panel.ruler.grab().toImage()
     colours = {pixels.pixelColor(x, 8).name() for x in range(pixels.width())}
     assert LIGHT.accent in {one.lower() for one in colours} or LIGHT.accent.lower() in colours
@@ -99,13 +99,12 @@ def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
     start = Start("even", Trial(0, 0, (0.0, 0.5, 1.0), (-3.1, 0.2), False))
     panel.set_grid(grid, Searched(grid, (start,), first, 2, "Naturalness", 1.0), "naturalness")
     assert panel.details.text().endswith("Figures: Naturalness; higher is better, on what was searched on.")
-    assert [one.figure for one in panel.ruler.rows] == ["3.5", "3.1"]
+    assert [one.figure for one in panel.ruler.rows] == ["3.50", "3.10"]
     unheard = Trial(0, 0, (0.0, 0.5, 1.0), (float("inf"), 0.2), False)
     panel.set_grid(grid, Searched(grid, (Start("even", unheard),), unheard, 2, "F0 error", 1.0), "pitch_error")
     assert [one.figure for one in panel.ruler.rows] == ["–", "–"], "no pitch, no error"
     panel.set_grid(grid, None, "naturalness")
     assert "Figures" not in panel.details.text() and {one.figure for one in panel.ruler.rows} == {""}
-    # EPSS where it has a table.
     assert [one.title for one in known_rows(7)] == ["EPSS 7", "sway −1", "even"]
     assert [one.title for one in known_rows(4)] == ["sway −1", "even"]
 

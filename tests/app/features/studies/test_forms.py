@@ -145,7 +145,7 @@ def test_a_search_is_what_the_engine_reads_and_brings_its_judges() -> None:
     assert set(by_name) == {"first_block.used", "first_block.threshold", "steps.steps", "guidance_free.used"}
     assert isinstance(by_name["first_block.threshold"], Range)
     assert by_name["first_block.used"].values == ("off", "on")
-    assert "at most 0.01 above the baseline's" in search.words
+    assert "at most 1 % above the baseline's" in search.words
 
 
 def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:

@@ -128,12 +128,12 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     show(panel, study)
     assert (study.made, len(study.rows)) == (4, 3), "it counts as nothing"
     *_, last = texts(panel)
-    assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["0.0500 (20 words)", "0"]
+    assert last[:3] == ["", "Reference speech", ""] and last[-2:] == ["5.00 (20 words)", "0"]
     model = panel.table.study
     cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
     tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
     assert all("settings cannot be told apart" in tip for tip in tips[:-2])
-    assert tips[-2].startswith("Word error rate 0.0500, n = 1 recording of 1 sentence, 20 words.")
+    assert tips[-2].startswith("Word error rate 5.00 %, n = 1 recording of 1 sentence, 20 words.")
     panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
     assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
     panel.table.choose(study.rows[1].key)
@@ -152,7 +152,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
     low = Estimate(-0.1, -0.25, 0.05, 4, 2)
     show(panel, replace(seen, rows=(replace(seen.rows[0], figures={"ops_ratio": low}), *seen.rows[1:])))
     index = model.index(0, [each.name for each in model.metrics].index("ops_ratio") + 3)
-    assert index.data() == "−0.100 (−0.250–0.0500)"
+    assert index.data() == "−10.0 (−25.0–5.00)"
     pictures = []
     for value in (0.00311, 0.00317):
         figures = {"ops_ratio": Estimate(value, 0.00299, 0.00331, 4, 2)}
@@ -228,6 +228,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
         expected += [line.owner, line.knob, line.values, line.without, line.remove]
     expected += [maker.axes.add_button, *server.reachable, maker.servers.add_button, maker.path]
     assert goals.bounds.lines[-2:] == bounds
+    assert bounds[0].bound.value() == 50.0 and bounds[0].bound.suffix() == " %" and bounds[0].filled_in.bound == 0.5
     maker.kind.setFocus()
     reached = [maker.focusWidget()]
     while len(reached) < len(expected):

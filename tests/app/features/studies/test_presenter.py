@@ -100,7 +100,7 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     assert [row[2] for row in texts(panel)] == ["2/2"] * 3
     figure = read(tmp_path / "small.study").settings[1].figures["speed_up"]
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
-    assert texts(panel)[1][column] == figure_text(figure)
+    assert texts(panel)[1][column] == figure_text(panel.table.study.metrics[column - 3], figure)
     assert "n = 2 takes of 2 sentences" in panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert set(told) == {tmp_path / "small.study"}
     assert list(window.results.studies) == [tmp_path / "small.study"]
@@ -195,7 +195,6 @@ def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
 
 
 def made(window: MainWindow, title: str) -> StudyMaker:
-    """The dialog for a small study, opened by its button."""
     window.panels["studies"].new_button.click()
     maker = window.features["studies"].maker
     maker.title.setText(title)
@@ -345,7 +344,6 @@ def test_one_press_opens_the_example(
 
 # --- The user's own models and voices ---------------------------------------------------------------------------------
 def place(window: MainWindow, model: str, folder: Path, qtbot: QtBot, variant: str = "") -> str:
-    """Load ``model`` from ``folder``; its fingerprint."""
     qtbot.waitUntil(lambda: not window.jobs.busy)
     with qtbot.waitSignal(window.jobs.ended) as loaded:
         window.state.loading.load_model(model, str(folder) if str(folder) != "." else "", variant, "cpu")
@@ -557,7 +555,6 @@ def test_a_damaged_study_is_set_aside(panel: StudiesPanel, window: MainWindow, t
     opened(window, file, qtbot)
     assert "damaged" in panel.state and "damaged" in window.notices.banner.text
     assert not panel.run_button.isEnabled()
-    # What was made is shown with what the file asks for.
     assert [row[2] for row in texts(panel)] == ["1", "1", "1", "0/2", "0/2", "0/2"]
     assert panel.aside_button.isVisibleTo(panel)
     panel.aside_button.click()

@@ -304,7 +304,7 @@ def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library)
     for index, others in enumerate((0.1, 3.0), 5):
         panel.kept.add(take(index, measurements=replace(measured, other_seconds=others)))
     model = panel.table.model()
-    assert shown(panel, "Others")[:3] == ["75 %", "2 %", "–"]
+    assert shown(panel, "Others")[:3] == ["75.0 %", "2.50 %", "–"]
     assert shown(panel, "CPU RTF")[:3] == ["0.500", "0.500", "–"]
 
     def data(row: int, title: str, role: Qt.ItemDataRole) -> object:

@@ -53,7 +53,6 @@ def summary(name: str, setting: Setting, seconds: float, distance: float | None 
 
 
 def point(key: str, x: float, y: float, **more: object) -> Point:
-    """A study's point with an RTF and a log-mel distance."""
     figures = {"real_time_factor": Estimate(x, x - 0.1, x + 0.1, 4, 2), "log_mel_distance": Estimate(y, y, y, 4, 2)}
     fields = {"kind": STUDY, "title": key, "source": "S", "model": "F5 mini", "techniques": (), "figures": figures}
     return Point(key, **{**fields, "setting": PLAIN.bare, "finished": 4, **more})
@@ -178,11 +177,12 @@ def test_figures_in_words() -> None:
     assert figure_text(speed, Estimate(2.05, 1.98, 2.12, 4, 2)) == "2.05 times (95 %: 1.98 to 2.12; n = 4)"
     assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 1, 1)) == "2.00 times (one take)"
     assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 0, 0)) == "2 times (published, no interval)"
-    assert figure_text(axis("word_error_rate"), Estimate(0.0, 0.0, 0.0, 4, 2, 18)) == "0 (n = 4, 18 words)"
+    assert figure_text(axis("word_error_rate"), Estimate(0.0, 0.0, 0.0, 4, 2, 18)) == "0 % (n = 4, 18 words)"
     worse = Estimate(-0.5, -1.0, 0.25, 4, 2)
     assert figure_text(axis("listening:ccr"), worse) == "−0.500 (95 %: −1.00 to 0.250; n = 4)"
     assert tick_text(-0.25) == "−0.25"
     assert tick_texts([-0.5, 0.0, 0.5, 1.0]) == ["−0.5", "0.0", "0.5", "1.0"], "as many decimals"
+    assert tick_texts([0.005, 0.01], "%") == ["0.5", "1.0"], "shares"
     assert tick_texts([0.1, 1.0, 10.0]) == ["0.1", "1", "10"], "not on a logarithmic axis"
     assert figure_text(axis("peak_memory").as_ratio, Estimate(2.0, 1.0, 3.0, 3, 1)) == "2.00 (n = 3)"
 
@@ -406,10 +406,10 @@ def test_scores_of_the_reference_speech_are_shown() -> None:
     assert shown(points, y="word_error_rate", ratios=True).floors == ((), ()), "a floor is no ratio"
     assert shown(points, y="real_time_factor").floors == ((), ())
     found = shown(points, y="word_error_rate")
-    assert "of the reference speech 0.0200" in words.tip(points[0], found)
+    assert "of the reference speech 2.00 %" in words.tip(points[0], found)
     assert "reference speech" not in words.tip(points[3], found)
     text = words.figures_html(points[0], found.options, LIGHT)
-    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.0200</b>" in text
+    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>2.00</b>" in text
     assert "<small>10</small>" in text, "from how many recordings"
     assert "reference speech" not in words.figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
 
