@@ -75,7 +75,7 @@ class Report:
 
 
 def table(rows: Sequence[Mapping[str, object]], available: int | None = None) -> list[str]:
-    """Lines of an aligned table; columns in order of first occurrence, numbers right-aligned.
+    """Lines of an aligned table; columns in order of first occurrence, figures right-aligned.
 
     Cells of text are wrapped between words where the table would be wider than ``available``, by default the
     terminal's width. A file or a pipe gets one line for each row.
@@ -84,7 +84,8 @@ def table(rows: Sequence[Mapping[str, object]], available: int | None = None) ->
         available = get_terminal_size().columns if sys.stdout.isatty() else 0
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_shown(row.get(name, "")) for name in columns] for row in rows]
-    right = [all(isinstance(row.get(name, 0), int | float | None) for row in rows) for name in columns]
+    figures = [[row.get(name, "%") for row in rows] for name in columns]
+    right = [all(isinstance(one, int | float | None) or str(one).endswith("%") for one in some) for some in figures]
     widths = _widths(list(zip(columns, *cells, strict=True)), available)
 
     def lines(values: Sequence[str]) -> list[str]:
