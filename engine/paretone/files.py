@@ -19,6 +19,7 @@ import numpy as np
 
 from paretone.errors import PlainError
 from paretone.reading import until_changed
+from paretone.wording import grouped
 
 TEMPORARY = ".part-"
 ABANDONED_SECONDS = 3600.0
@@ -39,8 +40,8 @@ def require_room(kind: type[PlainError], place: Path, needed: float, what: str) 
     """Raise ``kind`` unless the folder ``place`` has room for the ``needed`` bytes of ``what``."""
     if (free := shutil.disk_usage(place).free) < needed:
         raise kind(
-            f"{place} has {free / 1e6:,.1f} MB of free space, but {what} takes {needed / 1e6:,.1f} MB or more; free "
-            "some or choose another folder."
+            f"{place} has {grouped(free / 1e6, 1)} MB of free space, but {what} takes {grouped(needed / 1e6, 1)} MB or "
+            "more; free some or choose another folder."
         )
 
 

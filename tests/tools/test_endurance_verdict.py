@@ -84,7 +84,7 @@ def test_the_curve_of_a_long_run_is_small_and_shows_the_limit() -> None:
     svg = curve(lines(count=300, memory=lambda one: 800.0 + one / 100))
     assert len(svg.encode()) < 60_000
     assert svg.count("<title>round 300: ") == 6, "the last round is on every plot"
-    assert "<title>limit: 808" in svg
+    assert "<title>limit: 809" in svg
 
 
 @pytest.mark.skipif(bool(why_not_read()), reason=why_not_read())

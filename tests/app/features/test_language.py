@@ -113,7 +113,8 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
         outcome = ended(window, qtbot, lambda at=dialog: QTest.keyClick(at.path, Qt.Key.Key_Return))
         assert outcome[:2] == (Kind.EXPORT, Outcome.FINISHED), outcome[2]
         qtbot.waitUntil(lambda: not window.findChildren(WeightsDialog), timeout=PATIENCE)
-        assert f"The {kind} is in {tmp_path / kind}: model.safetensors" in window.notices.banner.text
+        said = window.notices.banner.text
+        assert said.startswith(f"The {kind} ") and f" is in {tmp_path / kind}: model.safetensors" in said
         assert json.loads((tmp_path / kind / "config.json").read_text())["num_hidden_layers"] == 2
     assert json.loads((tmp_path / "draft" / "speculative.json").read_text())["tolerance"] == 0.3
     (tmp_path / "student" / "config.json").write_text("mine")
