@@ -201,7 +201,7 @@ class TestPackaged:
         assert packaged.json("models")
         refused = packaged.run("speak", "--text", "x", "--out", "x.wav", "--technique", "nothing")
         assert refused.returncode == 3 or "There is no technique" in refused.stderr
-        assert all(one.name in refused.stderr for one in techniques())
+        assert f"and {len(techniques()) - 8} more" in refused.stderr
         assert "finds no plug-ins" in refused.stderr
         benches = packaged.run("bench").stdout.splitlines()
         assert len(benches) > 10 and all(len(line.split()) > 3 for line in benches), "with what each measures"
