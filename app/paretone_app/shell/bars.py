@@ -190,9 +190,8 @@ class StatusLine(QObject):
         super().__init__(window)
         self._jobs = jobs
         self._status = build.label("Opening…", name="Status", yielding=True)
-        self._status.setContentsMargins(
-            GAP - TIGHT, 0, 0, 0
-        )  # Below the header's text; the bar's own margin is the rest.
+        # Below the header's text; the bar's own margin is the rest.
+        self._status.setContentsMargins(GAP - TIGHT, 0, 0, 0)
         self._progress = QProgressBar(minimum=0, maximum=100, format="%p %")
         self._progress.hide()
         self._progress.setAccessibleName("Progress of the running job")

@@ -89,7 +89,7 @@ def show(text: str) -> None:
     except OSError as error:
         closed = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
         abandon()
-        if closed:  # The terminal, with whoever read it.
+        if closed:  # The terminal is gone, so nobody can read the rest.
             raise BrokenPipeError from error
         raise PlainError(f"The result could not be written to standard output: {files.reason(error)}.") from error
 

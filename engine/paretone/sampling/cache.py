@@ -15,8 +15,8 @@ from torch import Tensor
 
 from paretone.sampling.tokens import Truncation
 
-BEHIND = 16
-"""Tokens for which there is memory after that of all tokens."""
+SPARE = 16
+"""Tokens for which a cache has memory beyond its capacity: machine code reads keys in groups of up to so many."""
 
 
 class KeyValueCache:
@@ -38,9 +38,8 @@ class KeyValueCache:
         self.prefix: Tensor | None = None
         """Copy of its first tokens, the same object for all caches that began with them."""
         # One block of memory, so that one copy writes keys and values; each head's are contiguous for reading.
-        # Some room behind: keys are scored in groups, the last of which may end later.
         shape = layers, batch, 2 * heads, capacity, head_width
-        memory = torch.empty(math.prod(shape) + BEHIND * head_width, device=device, dtype=dtype)
+        memory = torch.empty(math.prod(shape) + SPARE * head_width, device=device, dtype=dtype)
         self._memory = memory[: math.prod(shape)].view(shape)
         self._keys, self._values = self._memory.chunk(2, dim=2)
 

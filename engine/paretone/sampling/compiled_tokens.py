@@ -1,4 +1,4 @@
-"""Sampling of single tokens on a processor as machine code, compiled by numba: a torch operator takes as long as this.
+"""Sampling of single tokens on a processor as machine code, compiled by numba, in the time of one torch operator.
 
 Also what other compiled functions share: an exponential that fits vector registers, and the largest of some numbers.
 Numba looks for changes in the file of a function only: after one here, touch ``models/kernels/one_call.py`` as well.

@@ -368,7 +368,8 @@ class FlowSpeech(PlannedFlow, Speech[FlowScript, _Spoken]):
     ) -> None:
         """``frame_seconds`` is the audible duration of one frame of the state; ``read_weights`` loads the backbone with
         one of ``info.weight_sets``, ready for inference on ``device``."""
-        if not hasattr(type(backbone), "leave"):  # After entering, layer by layer.
+        # Networks that run layer by layer, E2-TTS's too, have a method for what follows their last layer.
+        if not hasattr(type(backbone), "leave"):
             info = replace(info, lacking=(("skipping", NO_LAYERS.format(info.title)),))
         Speech.__init__(self, info)
         self.backbone = backbone

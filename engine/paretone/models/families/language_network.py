@@ -377,16 +377,16 @@ class FeatureDrafter(TokenModel):
         return self._widen(self._narrow(self.fused_transformer.final_norm(hidden)))
 
     def _for_one_call(self) -> Draft | None:
-        """What is computed beside the layer, if its products are of the layer's kind."""
-        transformer, narrow = self.fused_transformer, self._narrow
-        if not transformer.is_like(self._join, narrow, self._widen) or not isinstance(self._join, BlockProduct):
+        """What drafting in one call needs; ``None`` if the draft's products and its layer's differ in type."""
+        transformer, join, narrow = self.fused_transformer, self._join, self._narrow
+        if not transformer.is_like(join, narrow, self._widen):
             return None
         from paretone.models.kernels.one_call import Draft, head_of
 
-        assert isinstance(narrow, BlockProduct)
-        head, norms = head_of(transformer.final_norm, self._widen), (self._of_state, self._of_token)
-        of_state, of_token = (one.weight.numpy() for one in norms)
-        return Draft(of_state, of_token, self._join.address, narrow.address, self._rank, head)
+        assert isinstance(join, BlockProduct) and isinstance(narrow, BlockProduct)
+        of_state, of_token = self._of_state.weight.numpy(), self._of_token.weight.numpy()
+        head = head_of(transformer.final_norm, self._widen)
+        return Draft(of_state, of_token, join.address, narrow.address, self._rank, head)
 
 
 @dataclass(frozen=True)

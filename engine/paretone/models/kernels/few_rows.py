@@ -84,7 +84,7 @@ def machine_code() -> ModuleType | None:
     return one_call if right else None
 
 
-def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
+def weight_of(product: Product) -> tuple[Tensor, Tensor | None]:
     """Float32 weights (outputs, inputs) and bias (outputs,) of a result of :func:`product`, exactly."""
     if isinstance(product, BlockProduct):
         return product.weight, product.bias
@@ -215,7 +215,7 @@ def packed_product(product: Product, inputs: int, bits: int, group: int = GROUPS
     """``product`` of ``inputs`` numbers, with 8 or 4 ``bits`` for few rows; unchanged if these make no whole groups."""
     if bits == 4 and inputs % group:
         return product
-    weight, bias = weight_of(product, inputs)
+    weight, bias = weight_of(product)
     return Int8Product(weight, bias, product) if bits == 8 else Int4Product(weight, bias, product, group)
 
 

@@ -251,7 +251,7 @@ class FusedTransformer(nn.Module):
             return None
         from paretone.models.kernels.one_call import Place
 
-        # Machine code reads whatever lies behind a table.
+        # Machine code does not check that positions are within the table.
         self.reach(int(positions.max()) + 1)
         return self._layers, Place(cache.memory_for(tokens), cache.length, tokens, positions, self._rotations)
 

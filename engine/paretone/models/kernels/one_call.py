@@ -3,11 +3,12 @@ for the processor that runs it.
 
 At one token per pass, some 260 operators took three times as long as reading the weights. Here a pass is one function
 that runs on one thread, without Python's lock. Results equal those of
-:class:`paretone.models.kernels.fused_causal.FusedTransformer` up to rounding, and a row's bits do not depend on the
-rows beside it: not on how many tokens a pass reads, nor on other sequences in it. For float32 on processors, with
-weights of float16 or float32.
+:class:`paretone.models.kernels.fused_causal.FusedTransformer` up to rounding, and a row's result does not depend on
+other rows, bit for bit: neither on how many tokens a pass reads, nor on other sequences in it. For float32 on
+processors, with weights of float16 or float32.
 
-Code is compiled at the first call and kept on disk, where ``NUMBA_CACHE_DIR`` says or beside this file.
+Code is compiled when a model first needs it (:func:`prepare`) and kept on disk: in the folder ``NUMBA_CACHE_DIR``, or
+next to this file.
 """
 
 from __future__ import annotations

@@ -204,9 +204,9 @@ def test_weights_come_back_out_of_products(halves: bool) -> None:
     made = product(weight, bias)
     if few_rows.machine_code() is not None:
         assert isinstance(made, BlockProduct) and made.half is halves
-    found, other = weight_of(made, 256)
+    found, other = weight_of(made)
     assert torch.equal(found, weight) and other is not None and torch.equal(other, bias)
-    assert weight_of(product(weight), 256)[1] is None
+    assert weight_of(product(weight))[1] is None
 
 
 @needs_operators
@@ -250,7 +250,7 @@ def test_weights_from_bfloat16_do_too(rows: int) -> None:
     found, x = product(weight, weights()[1]), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
     assert isinstance(found, BlockProduct) and found.scale > 1
     torch.testing.assert_close(found(x), F.linear(x, weight, weights()[1]), atol=2e-6, rtol=0)
-    kept, bias = weight_of(found, 33)
+    kept, bias = weight_of(found)
     torch.testing.assert_close(kept, weight, atol=2.0**-39 * float(weight.abs().max()), rtol=0)
     assert bias is not None and torch.equal(bias, weights()[1])
 
