@@ -4,6 +4,7 @@ from the trace of a take."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from paretone.measure.estimates import wilson_interval
 from paretone.sampling.draft_length import predicted_speed_up
@@ -62,6 +63,8 @@ class Drafting:
     accepted: int
     draft_seconds: float
     target_seconds: float
+    """Without the prompts."""
+    prompt_seconds: float
 
     @property
     def tokens_per_pass(self) -> float:
@@ -74,33 +77,46 @@ class Drafting:
         return self.drafted / self.passes if self.passes else 0.0
 
     @property
-    def cost_ratio(self) -> float:
-        """c, the time to draft one token over the time of one target pass; 0 without drafts."""
-        if not self.drafted or not self.target_seconds:
-            return 0.0
-        return (self.draft_seconds / self.drafted) / (self.target_seconds / self.passes)
+    def pass_seconds(self) -> float:
+        """Seconds of a pass of the target, on average."""
+        return self.target_seconds / self.passes if self.passes else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Of draft, target and prompts together."""
+        return self.draft_seconds + self.target_seconds + self.prompt_seconds
 
     @property
     def seconds_per_token(self) -> float:
-        """Seconds per token, draft and target together."""
-        return (self.draft_seconds + self.target_seconds) / (self.tokens + self.stops) if self.tokens else 0.0
+        return self.seconds / (self.tokens + self.stops) if self.tokens else 0.0
+
+    def parts_over(self, plain: Drafting) -> Parts | None:
+        """In passes of ``plain``, which drafts nothing; ``None`` without times."""
+        unit = plain.pass_seconds
+        if not (self.pass_seconds and unit):
+            return None
+        draft, prompt = self.draft_seconds / max(self.drafted, 1), self.prompt_seconds / self.passes
+        return Parts(self.tokens_per_pass, self.draft_length, draft / unit, self.pass_seconds / unit, prompt / unit)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The time of a cycle by part, in passes over one token."""
+
+    tokens: float
+    """E, tokens per pass."""
+    length: float
+    """K, drafted tokens per pass."""
+    draft: float
+    """c, the time to draft one token."""
+    verification: float
+    """v, the time of a verifying pass."""
+    prompt: float
+    """Reading the prompts, which no draft shortens, shared out among the cycles."""
 
     @property
-    def predicted_speed_up(self) -> float:
-        """Speed-up predicted from acceptance and costs, if a pass over a draft takes as long as one over a token."""
-        return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
-
-    def pass_cost_over(self, other: Drafting) -> float | None:
-        """v, the time of one target pass over that of ``other``, which verifies no drafts; ``None`` without times.
-        Predicted speed-up divided by v is the measured one."""
-        if not (self.target_seconds and other.target_seconds and self.passes and other.passes):
-            return None
-        return (self.target_seconds / self.passes) / (other.target_seconds / other.passes)
-
-    def speed_up_over(self, other: Drafting) -> float | None:
-        """Token rate relative to ``other``; ``None`` without times."""
-        mine, theirs = self.seconds_per_token, other.seconds_per_token
-        return theirs / mine if mine and theirs else None
+    def predicted(self) -> float:
+        return predicted_speed_up(self.tokens, self.length, self.draft, self.verification)
 
 
 def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
@@ -146,6 +162,10 @@ def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple
 
 def drafting(trace: DecodingTrace) -> Drafting:
     cycles = trace.cycles
+    # The first cycle of a passage reads the prompt, too.
+    later = [one.target_seconds for some in trace.passages for one in some[1:]]
+    target_seconds = sum(one.target_seconds for one in cycles)
+    passing = min(len(cycles) * fmean(later), target_seconds) if later else target_seconds
     return Drafting(
         sum(len(one.tokens) for one in cycles),
         sum(_ended(trace)),
@@ -153,7 +173,8 @@ def drafting(trace: DecodingTrace) -> Drafting:
         sum(len(one.drafted) for one in cycles),
         sum(one.accepted for one in cycles),
         sum(one.draft_seconds for one in cycles),
-        sum(one.target_seconds for one in cycles),
+        passing,
+        target_seconds - passing,
     )
 
 

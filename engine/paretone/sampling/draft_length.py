@@ -13,14 +13,6 @@ from operator import mul
 from statistics import median
 
 
-def expected_tokens(acceptance: float, length: int) -> float:
-    """E: expected tokens of a cycle with ``length`` drafted tokens, each accepted with probability α, including the one
-    that the target adds: (1 − α^(K+1)) / (1 − α)."""
-    if not 0 <= acceptance <= 1:
-        raise ValueError(f"An acceptance of {acceptance:g} is not a probability.")
-    return sum(acceptance**step for step in range(length + 1))
-
-
 def predicted_speed_up(tokens: float, length: float, cost: float, verification: float = 1.0) -> float:
     """E / (v + K·c): predicted speed-up of ``tokens`` per cycle over decoding one by one. ``cost`` is c, the time of a
     draft pass over that of a target pass for one token; ``verification`` is v, the time of a target pass over K + 1

@@ -9,16 +9,16 @@ from paretone.measure.estimates import wilson_interval
 from paretone.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
 
 RATE = 50.0
-FULL = DecodingCycle((1, 2, 3, 4), (1, 2, 3), 3, BONUS, (), 0.003, 0.005)
+FULL = DecodingCycle((1, 2, 3, 4), (1, 2, 3), 3, BONUS, (), 0.003, 0.009)
 PARTLY = DecodingCycle((5, 9), (5, 6, 7), 1, RESAMPLED, (), 0.003, 0.005)
 REFUSED = DecodingCycle((8,), (2, 2, 2), 0, RESAMPLED, (), 0.003, 0.005)
 STOPPED = DecodingCycle((1,), (1, 1920), 2, BONUS, (), 0.002, 0.005)
 """The second draft was the stop, and was accepted: it is not among the tokens."""
 TRACE = DecodingTrace(RATE, 1920, ((FULL, PARTLY), (REFUSED, STOPPED)), (0.0, 2.0), (True, False))
 """The first passage ran away, the second one ended."""
-PLAIN = DecodingTrace(
-    RATE, 1920, (tuple(DecodingCycle((one,), target_seconds=0.004) for one in range(8)),), (0.0,), (True,)
-)
+ALONE = tuple(DecodingCycle((one,), target_seconds=0.004 if one else 0.012) for one in range(8))
+PLAIN = DecodingTrace(RATE, 1920, (ALONE,), (0.0,), (True,))
+"""The first cycle of a passage reads the prompt."""
 
 
 def test_every_token_has_its_time_its_fate_and_the_drafts_rejected_there() -> None:
@@ -49,19 +49,21 @@ def test_tokens_per_pass_and_the_speed_up_that_follows() -> None:
     assert (found.tokens, found.stops, found.passes, found.drafted, found.accepted) == (8, 1, 4, 11, 6)
     assert found.tokens_per_pass == 2.25
     assert found.draft_length == 2.75
-    assert found.cost_ratio == pytest.approx((0.011 / 11) / (0.020 / 4))
-    assert found.predicted_speed_up == pytest.approx(2.25 / (1 + 2.75 * 0.2))
-    assert found.speed_up_over(drafting(PLAIN)) == pytest.approx(0.004 / (0.031 / 9))
-    dearer = found.pass_cost_over(drafting(PLAIN))
-    assert dearer == pytest.approx(0.005 / 0.004)
-    assert found.predicted_speed_up / dearer == pytest.approx(found.speed_up_over(drafting(PLAIN)))
+    assert (found.target_seconds, found.prompt_seconds) == (pytest.approx(0.020), pytest.approx(0.004))
+    parts = found.parts_over(drafting(PLAIN))
+    assert parts is not None
+    assert (parts.draft, parts.verification, parts.prompt) == pytest.approx((0.25, 1.25, 0.25))
+    assert parts.predicted == pytest.approx(2.25 / (1.25 + 2.75 * 0.25))
+    # Together, the parts are the time that was measured.
+    whole = parts.verification + parts.length * parts.draft + parts.prompt
+    assert whole / parts.tokens == pytest.approx(found.seconds_per_token / 0.004)
 
 
 def test_plain_decoding_is_its_own_measure() -> None:
     found = drafting(PLAIN)
-    assert (found.tokens_per_pass, found.cost_ratio, found.predicted_speed_up) == (1, 0, 1)
-    assert found.speed_up_over(drafting(DecodingTrace(RATE, 9))) is None
-    assert found.pass_cost_over(drafting(DecodingTrace(RATE, 9))) is None
+    parts = found.parts_over(found)
+    assert parts is not None and (parts.predicted, parts.draft, parts.prompt) == pytest.approx((1, 0, 0.25))
+    assert found.parts_over(drafting(DecodingTrace(RATE, 9))) is None
 
 
 def test_the_running_mean_goes_over_the_last_passes() -> None:

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from paretone.models.families.language_network import TokenModel
 from paretone.sampling import tokens as tokens_module
 from paretone.sampling.autoregressive import Cycle, Request, decode, within_length
-from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
+from paretone.sampling.draft_length import LONGEST, AdaptiveLength, predicted_speed_up
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, by_block, by_token
@@ -226,8 +227,8 @@ def test_of_every_token_only_its_id_is_read(
 # --- Draft lengths ----------------------------------------------------------------------------------------------------
 def speed_ups(acceptance: float, cost: float, growth: float) -> list[float]:
     """Predicted speed-up of every draft length from 1, where each drafted token adds ``growth`` to a target pass."""
-    lengths = range(1, LONGEST + 1)
-    return [predicted_speed_up(expected_tokens(acceptance, one), one, cost, 1 + growth * one) for one in lengths]
+    expected = accumulate(acceptance**accepted for accepted in range(LONGEST + 1))
+    return [predicted_speed_up(tokens, one, cost, 1 + growth * one) for one, tokens in enumerate(expected) if one]
 
 
 def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> AdaptiveLength:
@@ -294,5 +295,4 @@ def test_a_first_token_that_takes_longer_keeps_no_draft_short() -> None:
     ],
 )
 def test_speed_ups_of_drafts_one_to_four(acceptance: float, cost: float, expected: tuple[float, ...]) -> None:
-    found = [predicted_speed_up(expected_tokens(acceptance, length), length, cost) for length in range(1, 5)]
-    assert found == pytest.approx(expected, abs=0.006)
+    assert speed_ups(acceptance, cost, growth=0.0)[:4] == pytest.approx(expected, abs=0.006)

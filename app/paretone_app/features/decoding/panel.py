@@ -150,20 +150,21 @@ _NOTHING = (
 _FIGURES = {
     "tokens": ("Tokens per target pass, E", "Committed tokens per pass of the target model"),
     "length": ("Drafted per cycle, K", "Mean number of draft tokens per pass of the target"),
-    "cost": ("Cost of a draft token, c", "Time of drafting one token over the time of one target pass"),
+    "cost": (
+        "Cost of a draft token, c",
+        "Time of drafting one token, over that of a pass of the target over a single token in the other take",
+    ),
     "pass": (
         "Cost of a checked draft, v",
         "Time of one pass of the target over a whole draft, over that of a pass over a single token in the other take",
     ),
-    "most": (
-        "Speed-up if v were 1",
-        "E / (1 + K·c): what acceptance and drafting allow if checking a whole draft took no longer than one token",
-    ),
+    "predicted": ("Predicted, E / (v + K·c)", "Speed-up of the tokens after the prompt, which no draft shortens"),
+    "prompt": ("Reading the prompt", "Share of the language model's time in this take"),
     "measured": (
         "Measured speed-up",
-        "Seconds of the language model per token of the other take, over those of this take: the speed-up if v were 1, "
-        "divided by v. The other take must have the same text and voice, decoded without a draft by the same model "
-        "with the same other techniques.",
+        "Seconds of the language model per token of the other take, over those of this take, reading the prompt "
+        "included. The other take must have the same text and voice, decoded without a draft by the same model with "
+        "the same other techniques.",
     ),
 }
 
@@ -263,18 +264,18 @@ class DecodingPanel(TakePanel):
             + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
         values = {"tokens": fixed(found.tokens_per_pass, 2)}
+        if found.seconds:
+            values["prompt"] = percent(found.prompt_seconds / found.seconds)
         if found.drafted:
-            values |= {
-                "length": fixed(found.draft_length, 2),
-                "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
-                "most": times(found.predicted_speed_up) if found.cost_ratio else "–",
-                "measured": "– (no baseline)",
-            }
+            values |= {"length": fixed(found.draft_length, 2), "measured": "– (no baseline)"}
         plain = self._plain()
-        if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
-            values["measured"] = times(ratio)
-            if (cost := found.pass_cost_over(plain)) is not None:
-                values["pass"] = times(cost)
+        if found.drafted and plain is not None and (parts := found.parts_over(plain)) is not None:
+            values |= {
+                "cost": fixed(parts.draft, 2),
+                "pass": times(parts.verification),
+                "predicted": times(parts.predicted),
+                "measured": times(plain.seconds_per_token / found.seconds_per_token),
+            }
         for name, label in self.values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")

@@ -25,7 +25,7 @@ from paretone.models.networks.causal import CausalConfig, CausalTransformer, Lla
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
-from paretone.sampling.draft_length import expected_tokens, predicted_speed_up
+from paretone.sampling.draft_length import predicted_speed_up
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, Uniforms
 from paretone.sampling.verification import Rule, Verification
@@ -37,7 +37,7 @@ from paretone.wording import listed, percent
 PROMPT, TOKENS = 100, 48
 """Elements of the prompt, and tokens of a run."""
 LENGTHS, ACCEPTANCES = (2, 4, 6), (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-TYPICAL = 0.65, 4
+TYPICAL, TYPICAL_LENGTH = 0.65, 4
 """Acceptance and draft length at which all drafts are compared."""
 PLAIN, ON_FEATURES = "plain decoding", "draft on features"
 
@@ -73,33 +73,37 @@ def run(arguments: argparse.Namespace) -> Report:
     if size is None:
         raise SettingError(f"--random knows the sizes of {listed(SIZES)}, not of {shown(arguments.model)}.")
     torch.set_num_threads(arguments.threads)
-    return measured(size, devices.choose(arguments.device), arguments.rounds)
+    only = arguments.draft_length
+    lengths = (LENGTHS, TYPICAL_LENGTH) if only is None else ((only,), only)
+    return measured(size, devices.choose(arguments.device), arguments.rounds, *lengths)
 
 
 @torch.inference_mode()
-def measured(size: Size, device: torch.device, rounds: int) -> Report:
+def measured(size: Size, device: torch.device, rounds: int, lengths: Sequence[int], typical: int) -> Report:
+    """``lengths``: of drafts on features, with each acceptance; ``typical``: that of all drafts."""
     bundled.say("Making random networks …")
     target, drafts = networks(size, device)
     ways: dict[str, tuple[TokenModel | None, float, int]] = {PLAIN: (None, 0.0, 0)}
-    for length, acceptance in product(LENGTHS, ACCEPTANCES):
+    for length, acceptance in product(lengths, ACCEPTANCES):
         ways[f"{ON_FEATURES}, K = {length}, α = {acceptance:g}"] = drafts[ON_FEATURES], acceptance, length
     for name, draft in drafts.items():
-        ways.setdefault(f"{name}, K = {TYPICAL[1]}, α = {TYPICAL[0]:g}", (draft, *TYPICAL))
+        ways.setdefault(f"{name}, K = {typical}, α = {TYPICAL:g}", (draft, TYPICAL, typical))
     cycles: dict[str, list[Cycle]] = {name: [] for name in ways}
 
     def runs(name: str, draft: TokenModel | None, acceptance: float, length: int) -> Callable[[], object]:
         def once() -> None:
-            cycles[name] += list(_decoding(target, draft, acceptance, length))[1:]  # The first cycle reads the prompt.
+            # Other numbers in each round; the first cycle reads the prompt.
+            cycles[name] += list(_decoding(target, draft, acceptance, length, len(cycles[name])))[1:]
 
         return once
 
     bundled.say(f"Decoding {TOKENS} tokens in {len(ways)} ways, {rounds} rounds …")
     times = paired_ratio({name: runs(name, *way) for name, way in ways.items()}, rounds, device=device.type)
     rows = list(_rows(ways, cycles, times))
-    top = times.speed_up[f"{ON_FEATURES}, K = {TYPICAL[1]}, α = {TYPICAL[0]:g}"]
+    top = times.speed_up[f"{ON_FEATURES}, K = {typical}, α = {TYPICAL:g}"]
     definition = (
         f"Seconds per token of plain decoding over those of speculative decoding with a draft on features, of which "
-        f"{TYPICAL[1]} tokens are drafted at a time and {percent(TYPICAL[0])} accepted, at this size with random "
+        f"{typical} tokens are drafted at a time and {percent(TYPICAL)} accepted, at this size with random "
         "weights; median of paired, interleaved rounds."
     )
     return Report.of("ssd", top, definition, rows)
@@ -134,12 +138,12 @@ def _randomise(network: nn.Module, numbers: torch.dtype) -> None:
             weight.copy_(weight.to(numbers))
 
 
-def _decoding(target: TokenModel, draft: TokenModel | None, acceptance: float, length: int) -> Decoding:
+def _decoding(target: TokenModel, draft: TokenModel | None, acceptance: float, length: int, seed: int) -> Decoding:
     generator = torch.Generator().manual_seed(0)
     embedded = target.embed(torch.randint(target.codes, (PROMPT,), generator=generator))[None]
     positions = torch.arange(PROMPT, device=target.device)
     request = Request(embedded, positions, PROMPT, minimum=TOKENS, maximum=TOKENS, shared=PROMPT - 1)
-    sampler, uniforms = Nucleus(top_k=25), Uniforms(0)
+    sampler, uniforms = Nucleus(top_k=25), Uniforms(seed)
     target.reach(PROMPT + TOKENS)
     if draft is None:
         return decode(target, request, sampler, uniforms)
@@ -168,19 +172,19 @@ def _rows(
     plain = cycles[PLAIN]
     single = sum(one.target_seconds for one in plain) / len(plain)
     yield {"way": PLAIN, "ms per token": 1000 * single}
-    for name, (draft, acceptance, length) in ways.items():
+    for name, (draft, _, length) in ways.items():
         if draft is None:
             continue
         # At the end of a run fewer tokens are drafted.
         seen = [one for one in cycles[name] if len(one.drafted) == length]
         cost = sum(one.draft_seconds for one in seen) / (length * len(seen)) / single
         verification = sum(one.target_seconds for one in seen) / len(seen) / single
-        gain, expected = times.speed_up[name], expected_tokens(acceptance, length)
-        predicted = predicted_speed_up(expected, length, cost, verification)
+        gain, tokens = times.speed_up[name], sum(len(one.tokens) for one in seen) / len(seen)
+        predicted = predicted_speed_up(tokens, length, cost, verification)
         yield {
             "way": name,
             **gain.columns(),
-            "E": sum(len(one.tokens) for one in seen) / len(seen),
+            "E": tokens,
             "v": verification,
             "c": cost,
             "predicted": predicted,

@@ -155,7 +155,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--draft-length",
         type=positive,
         metavar="K",
-        help="tokens that are always drafted (default: as many as pay, found while decoding)",
+        help="tokens that are always drafted (default: as many as pay, found while decoding; with --random 2, 4 and 6)",
     )
     parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
     parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")

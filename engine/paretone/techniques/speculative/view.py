@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.measure.decoding import Drafting, drafting
+from paretone.measure.decoding import Drafting, Parts, drafting
 from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis
-from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.knobs import Effect, Knob, Values, amount, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
@@ -48,51 +47,23 @@ class _Way:
         found = [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
         return Drafting(*(sum(values) for values in zip(*map(astuple, found), strict=True)))
 
-    @property
-    def rest_seconds(self) -> float:
-        """Seconds of the language model that are neither drafting nor a pass of the target."""
-        spent = self.sums
+    def over(self, reference: _Way) -> Parts:
+        parts = self.sums.parts_over(reference.sums)
+        assert parts is not None, "every pass takes time"
+        return parts
+
+    def rest_over(self, reference: _Way) -> float:
+        """Time of the language model that is neither drafting, nor a pass of the target, nor the prompt, of a cycle in
+        passes of plain decoding."""
         whole = sum(one.measurements.backbone_seconds or 0.0 for one in self.spoken)
-        return max(0.0, whole - spent.draft_seconds - spent.target_seconds)
+        return max(0.0, whole - self.sums.seconds) / self.sums.passes / reference.sums.pass_seconds
 
-
-@dataclass(frozen=True)
-class _Parts:
-    """A way's time by part, in passes of plain decoding."""
-
-    tokens: float
-    """E, tokens per pass."""
-    length: float
-    """K, drafted tokens per pass."""
-    acceptance: float
-    draft: float
-    """c, the time to draft one token."""
-    verification: float
-    """v, the time of a verifying pass."""
-    rest: float
-
-    @classmethod
-    def of(cls, way: _Way, reference: _Way) -> _Parts:
-        found, plain = way.sums, reference.sums
-        unit = plain.target_seconds / plain.passes
-        return cls(
-            found.tokens_per_pass,
-            found.draft_length,
-            found.accepted / max(found.drafted, 1),
-            found.draft_seconds / max(found.drafted, 1) / unit,
-            found.target_seconds / found.passes / unit,
-            way.rest_seconds / found.passes / unit,
-        )
-
-    @property
-    def predicted(self) -> float:
-        return predicted_speed_up(self.tokens, self.length, self.draft, self.verification)
-
-    @property
-    def words(self) -> str:
+    def words(self, reference: _Way) -> str:
+        parts, spent = self.over(reference), self.sums
         return (
-            f"E {self.tokens:.2f}, {percent(self.acceptance)} accepted, v {self.verification:.2f}, c {self.draft:.2f}, "
-            f"rest {self.rest:.2f}"
+            f"E {parts.tokens:.2f}, {percent(spent.accepted / max(spent.drafted, 1))} accepted, v "
+            f"{parts.verification:.2f}, c {parts.draft:.2f}, prompt {parts.prompt:.2f}, rest "
+            f"{self.rest_over(reference):.2f}"
         )
 
 
@@ -185,10 +156,10 @@ def paired_speed_up(
 
 def _speed(title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, paper: Mapping[float, float]) -> Lines:
     found = [paired_speed_up(way.factors, reference.factors) for way in ways.values()]
-    places, parts = tuple(float(one) for one in ways), [_Parts.of(way, reference) for way in ways.values()]
+    places, parts = tuple(float(one) for one in ways), [way.over(reference) for way in ways.values()]
     notes = tuple(
-        f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, {one.words}"
-        for way, one in zip(ways.values(), parts, strict=True)
+        f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, {way.words(reference)}"
+        for way in ways.values()
     )
     curves = [
         Curve.banded("measured", places, found, notes=notes),
@@ -232,8 +203,9 @@ def _tokens(figure: Mapping[int, _Way]) -> Lines:
 
 def _time(figure: Mapping[int, _Way], reference: _Way) -> Lines:
     places = tuple(float(length) for length in figure)
-    parts = [_Parts.of(way, reference) for way in figure.values()]
-    plain = _Parts.of(reference, reference)
+    parts = [way.over(reference) for way in figure.values()]
+    rests = [way.rest_over(reference) for way in figure.values()]
+    plain = 1 + reference.over(reference).prompt + reference.rest_over(reference)
     return Lines(
         "Time per token",
         _LENGTHS,
@@ -241,8 +213,9 @@ def _time(figure: Mapping[int, _Way], reference: _Way) -> Lines:
         (
             Curve("verifying", places, tuple(one.verification / one.tokens for one in parts)),
             Curve("drafting", places, tuple(one.length * one.draft / one.tokens for one in parts)),
-            Curve("rest", places, tuple(one.rest / one.tokens for one in parts)),
-            Curve("plain decoding", (places[0], places[-1]), (1 + plain.rest, 1 + plain.rest), reference=True),
+            Curve("prompt", places, tuple(one.prompt / one.tokens for one in parts)),
+            Curve("rest", places, tuple(rest / one.tokens for rest, one in zip(rests, parts, strict=True))),
+            Curve("plain decoding", (places[0], places[-1]), (plain, plain), reference=True),
         ),
     )
 
@@ -275,7 +248,8 @@ def _caption(
     plural = "" if sentences == 1 else "s"
     return (
         f"{words}Predicted is E / (v + K·c), from tokens per pass E, the time v of a verifying pass and c of a drafted "
-        "token, measured in passes of plain decoding; what is measured is below it by the rest. The paper's "
+        "token, measured in passes of plain decoding; what is measured is below it by the prompt, which no draft "
+        "shortens, and the rest. The paper's "
         f"figures are CosyVoice 2's on an A100. {sentences} "
         f"sentence{plural}, spoken all ways in turn; bands are 95 % bootstrap intervals."
     )

@@ -77,9 +77,9 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
     assert all("accepted, v " in note for note in measured.notes)
     # The parts of the time explain what was measured, whatever is drafted.
     tokens, time = (panel.curves for panel in figure.panels[-2:])
-    verifying, drafting, rest, alone = time
+    verifying, drafting, prompt, rest, alone = time
     for place, speed in enumerate(length.curves[0].y):
-        spent = verifying.y[place] + drafting.y[place] + rest.y[place]
+        spent = verifying.y[place] + drafting.y[place] + prompt.y[place] + rest.y[place]
         assert alone.y[0] / spent == pytest.approx(speed, rel=0.25)
         assert length.curves[1].y[place] == pytest.approx(1 / (verifying.y[place] + drafting.y[place]))
         assert (length.curves[2].y[place] > length.curves[1].y[place]) == (verifying.y[place] * tokens[0].y[place] > 1)
@@ -105,9 +105,8 @@ def test_speed_ups_are_paired_by_sentence() -> None:
 
 
 def test_released_sizes_are_measured_with_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(random_bench, "LENGTHS", (6,))
     monkeypatch.setattr(random_bench, "ACCEPTANCES", (0.4, 0.9))
-    plain, *rows = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), rounds=1).rows
+    plain, *rows = random_bench.measured(random_bench.Size(LLAMA, 20, 2), torch.device("cpu"), 1, (6,), 4).rows
     assert plain["ms per token"] > 0 and len(rows) == 2 + 3
     for row in rows:
         assert row["predicted"] == pytest.approx(row["speed-up"] / row["of predicted"]) and row["v"] > 0 < row["c"]
