@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,8 @@ from paretone.bench.report import Report
 from paretone.errors import SettingError
 from paretone.measure.timing import PairedTimes, paired_ratio
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
-from paretone.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
+from paretone.models.networks.causal import CausalConfig, CausalLayer, Llama3Scaling
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
@@ -34,6 +36,7 @@ from paretone.techniques.speculative.feature_training import read_layers
 from paretone.techniques.speculative.training import retained_layers
 from paretone.wording import listed, percent
 
+_Network = TypeVar("_Network", bound=nn.Module)
 PROMPT, TOKENS = 100, 48
 """Elements of the prompt, and tokens of a run."""
 LENGTHS, ACCEPTANCES = (2, 4, 6), (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -113,15 +116,16 @@ def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, To
     """The target, and its drafts by name: on features, of its lowest two and topmost layers, and a student of half."""
     config = size.config
     dtype = size.computed_in(device)
-    plain = CausalTransformer(config).to(device, dtype)
-    _randomise(plain, size.numbers)
+    # Layer by layer: all of them in float32 would take twice the memory of what is kept.
+    layers = (_randomised(CausalLayer(config).to(device, dtype), size.numbers) for _ in range(config.layers))
+    norm = QuickNorm(torch.ones(config.hidden, device=device, dtype=dtype), config.epsilon)
+    transformer = FusedTransformer(config, [FusedLayer.of(one) for one in layers], norm)
     rows, scale = size.codes + size.stops, config.hidden**-0.5
     tables = (torch.randn(rows, config.hidden, device=device).mul_(scale) for _ in range(2))
     embedding, head = (one.to(size.numbers).to(dtype) for one in tables)
-    target = TokenModel(plain, embedding, head, codes=size.codes).optimised()
+    target = TokenModel(transformer, embedding, head, codes=size.codes).optimised()
     reads, rank = read_layers(config.layers), max(1, config.hidden // 4)
-    on_features = FeatureDraft(config, reads, rows, rank, biased=False)
-    _randomise(on_features, torch.float16)
+    on_features = _randomised(FeatureDraft(config, reads, rows, rank, biased=False), torch.float16)
     layered = retained_layers(config.layers, 2, fitting_upper(config.layers))
     drafts = {
         ON_FEATURES: FeatureDrafter(on_features.requires_grad_(False), target),
@@ -131,11 +135,12 @@ def networks(size: Size, device: torch.device) -> tuple[TokenModel, dict[str, To
     return target, drafts
 
 
-def _randomise(network: nn.Module, numbers: torch.dtype) -> None:
+def _randomised(network: _Network, numbers: torch.dtype) -> _Network:
     for weight in network.parameters():
         if weight.ndim == 2:
             nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
             weight.copy_(weight.to(numbers))
+    return network
 
 
 def _decoding(target: TokenModel, draft: TokenModel | None, acceptance: float, length: int, seed: int) -> Decoding:
