@@ -248,10 +248,9 @@ def _caption(
     plural = "" if sentences == 1 else "s"
     return (
         f"{words}Predicted is E / (v + K·c), from tokens per pass E, the time v of a verifying pass and c of a drafted "
-        "token, measured in passes of plain decoding; what is measured is below it by the prompt, which no draft "
-        "shortens, and the rest. The paper's "
-        f"figures are CosyVoice 2's on an A100. {sentences} "
-        f"sentence{plural}, spoken all ways in turn; bands are 95 % bootstrap intervals."
+        "token, measured in passes of plain decoding; what is measured also counts the prompt, which no draft "
+        f"shortens, and the rest. The paper's figures are CosyVoice 2's on an A100. {sentences} sentence{plural}, "
+        "spoken all ways in turn; bands are 95 % bootstrap intervals."
     )
 
 
