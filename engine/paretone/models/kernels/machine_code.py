@@ -38,7 +38,7 @@ _ADDRESS, _FLOAT = ir.IntType(64), ir.FloatType()
 _VECTOR, _HALVES = ir.VectorType(_FLOAT, LANES), ir.VectorType(ir.HalfType(), LANES)
 _NOTHING = ir.Constant(_VECTOR, ir.Undefined)
 _KIND = types.void(*[types.int64] * 7)
-AHEAD = 4096
+AHEAD = 16384
 """Bytes between what is read and what is fetched for later."""
 
 
