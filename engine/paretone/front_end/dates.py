@@ -121,7 +121,7 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
     zoned = around.precedes(f" {_ZONE}")
     if match[0][0] != "0" and not zoned and (not around.follows(_BEFORE_TIMES) or around.precedes(" of")):
         return None
-    named = zoned or match[3] or around.precedes(r" ?[-–] ?\d{4} ?(?:hours|hrs?)\b")
+    named = zoned or match[3] or around.precedes(_BEFORE_HOURS)
     if not named and (not around.follows(_BEFORE_TIMES) or around.precedes(r" [A-Z\d]|-\d")):
         return None
     hour = f"oh {cardinal(int(match[1]))}" if match[1][0] == "0" and match[1] != "00" else cardinal(int(match[1]))
@@ -134,9 +134,10 @@ FORMS["year"] = _year_of
 FORMS["decade"] = lambda text: plural(_year_of(text))
 _ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = (
-    r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)) |"
+    r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)|&) |"
     r"\d{4} ?[-–] ?"
 )
+_BEFORE_HOURS = r"(?:, \d{4})*,? ?(?:[-–&]|and|or) ?\d{4} ?(?:hours|hrs?)\b"
 _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
 _AFTER_RATIOS = r" (?:dilution|ratio|scale|mix(?:ture)?|aspect|odds|screen|display|monitor|panel|laptop|split|slope)\b"
 _BEFORE_RATIOS = r"(?i:\b(?:ratio|scale|aspect|odds|diluted|mixed|split)(?: (?:of|is|to|at))?:?) "
@@ -179,9 +180,11 @@ CLASSES = (
         rf"(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
-        rf"(?= ?[-–] ?\d{{4}} ?(?:hours|hrs?)\b)|(?= {_ZONE})|(?<=\b0\d{{3}})(?!\d|[.:]\d))",
+        rf"(?={_BEFORE_HOURS})|(?= {_ZONE})|(?<=\b0\d{{3}})(?!\d|[.:]\d))",
         say=_military, quantity=True),
     semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
+    semiotic("time", r"(\d\d)\.([0-5]\d)(?= (?:to|from|for|train|bus|service)\b)", say="{1:number} {2:short}",
+        after=r"\b[Tt]he "),
     semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
         say="{1:number} {2:short} point {3:digits}", quantity=True),
     semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(?:00|(\d\d)))?\b",

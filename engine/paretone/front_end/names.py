@@ -4,6 +4,7 @@ into a computer, abbreviations and signs."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 from paretone.front_end.numbers import cardinal, decimal, digits, ordinal, pairs, plural, roman, short, year
 from paretone.front_end.quantities import SPANS, UNIT_WORD, number
@@ -29,6 +30,8 @@ from paretone.front_end.written_forms import (
     UNITS,
     WEEKDAYS,
     begins_sentence,
+    listed,
+    table,
 )
 
 
@@ -64,7 +67,8 @@ def _version(match: re.Match[str], around: Around) -> str | None:
         return decimal(text.replace(".", ""))
     if not prefix and len(parts) < 3 and not (match[3] or around.follows(_SOFTWARE)):
         return None
-    if len(parts) == 4 and not prefix and all(int(part) < 256 for part in parts) and max(map(int, parts)) > 20:
+    address = not prefix and len(parts) == 4 and all(int(part) < 256 for part in parts)
+    if address and (max(map(int, parts)) > 20 or around.follows(_BEFORE_ADDRESSES)):
         return " dot ".join(cardinal(int(part)) for part in parts)
     said = " point ".join(short(part) if len(part) == 2 else decimal(part) for part in parts)
     said += f" point {'star' if match[3] == '*' else 'x'}" if match[3] else ""
@@ -75,27 +79,20 @@ def _version(match: re.Match[str], around: Around) -> str | None:
 
 _SOFTWARE = (
     r"\b(?i:version|release|python|ios|ipados|macos|android|windows|java|node|node\.js|ubuntu|debian|linux|kernel|php|"
-    r"ruby|rust|go|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
+    r"ruby|rust|go|firmware|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
     r"v|update) (?:(?:to|from) )?(?:[≥≤<>]=? ?)?"
 )
+_BEFORE_ADDRESSES = r"(?i:\b(?:ssh to|dns|ip|host|server|gateway|router|address|subnet):? )|@"
 _COMMANDS = r"\b(?:ls|rm|cp|mv|ps|tar|df|du|grep|docker|run|exec|git|sed|ssh|pip|kill|sort) "
 _RELEASES = {"rc": "R.C.", "pre": "prerelease"}
 
 
-_REGNAL_NAMES = frozenset(
-    "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
-    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Ramses Richard Robert William Wilhelm Darius Xerxes Ivan "
-    "Ferdinand Otto Ptolemy Gustav Leopold".split()
-)
+_REGNAL_NAMES = listed("regnal name")
 """After these names a Roman numeral is an ordinal (Henry the eighth), otherwise a cardinal (Chapter four)."""
-_DIVISIONS = frozenset(
-    "Chapter Part Act Scene Section Volume Book Phase Article Level Stage Class Grade Episode Round Type Mark Canto "
-    "Psalm Appendix Figure Table Title Bowl War Unit Vol Season Step Apollo Artemis Voyager Viking Category "
-    "Legion Legio".split()
-)
+_DIVISIONS = listed("division")
 """Words before a Roman numeral that may be one letter, or of the letters L to M."""
 _LONG = ("Chapter", "Canto", "Psalm", "Bowl")  # There are fifty: in "Appendix C", C is a letter.
-_COURSES = frozenset("Algebra Calculus Calc Physics Chemistry Biology Statistics Spanish French German Latin".split())
+_COURSES = listed("course")
 
 
 def _roman_name(match: re.Match[str], around: Around) -> str | None:
@@ -127,7 +124,7 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
     return f"{name} {cardinal(value)}" if len(text) > 1 and set(text) <= set("IVX") and name not in _NO_NAMES else None
 
 
-_NO_NAMES = frozenset("The And Or In On At To An Is It He She If As Level Vitamin President Chairman".split())
+_NO_NAMES = listed("no name")
 _GIVEN_NAMES = rf"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?|{one_of(_REGNAL_NAMES)}) "
 _RULERS = r"\b(?:King|Queen|Tsar|Czar|Kaiser|Emperor|Empress|Pope|Sultan|Pharaoh) "
 _BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll|mvt)\. "
@@ -157,6 +154,8 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
     count = sum(map(str.isdecimal, text))
     if re.fullmatch(r"\d(?:-\d){2,}", text):
         return digits(text.replace("-", ""))
+    if re.fullmatch(r"\d\d?(?:-\d\d?){2}", text) and around.follows(r"\b(?:record|season|went|finished)\b[^.!?]{0,9} "):
+        return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
         groups = [len(one) for one in re.findall(r"\d+", text)]
         if groups not in ([3, 2, 4], [4, 6, 5], [4, 3, 3]) and not (len(groups) > 3 and {4} == {*groups[:-1]}):
@@ -186,14 +185,10 @@ def _saint(match: re.Match[str], around: Around) -> Said:
 
 
 # --- What is typed into a computer ------------------------------------------------------------------------------------
-_ADDRESS_MARKS = SIGNS | dict.fromkeys("^*|·°★☆", "") | {
-    ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon", "?": "question mark",
-    "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", "\\": "backslash",
-}  # fmt: skip
-_SPELLED = frozenset("py js ts md sh html css csv xml png jpg jpeg mp www io ai uk us tv eu ca".split())
-_FILES = (
-    "pdf|txt|csv|py|js|ts|json|html|css|xml|cfg|yaml|yml|toml|md|docx|xlsx|png|jpg|jpeg|gif|wav|mp3|mp4|zip|exe|log|sh"
-)
+_ADDRESS_MARKS = SIGNS | table("typed")
+_MARKS = _ADDRESS_MARKS | table("quoted mark")
+_SPELLED = listed("spelled")
+_FILES = "|".join(listed("file"))
 
 
 def _electronic(match: re.Match[str], around: Around) -> str:
@@ -226,6 +221,16 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
     return f"dash dash {match[2].replace('-', ' ')}"
 
 
+_CHESS = SIGNS | table("chess")
+_MOVE = r"(?:O-O(?:-O)?|[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8](?:=[QRBN])?|[a-h][18]=[QRBN])[+#]?(?![\w'-])"
+_CHORDS = table("chord")
+
+
+def _noted(words: Mapping[str, str], parts: Iterable[str]) -> str:
+    """A notation of letters and numbers, such as chess moves and chords."""
+    return " ".join(words.get(one) or (number(one) if one.isdecimal() else one.upper()) for one in parts)
+
+
 # --- Abbreviations and signs ------------------------------------------------------------------------------------------
 def _slang(match: re.Match[str], around: Around) -> str | None:
     text = match[0]
@@ -235,19 +240,22 @@ def _slang(match: re.Match[str], around: Around) -> str | None:
     return words[0].upper() + words[1:] if text.istitle() and words[0].islower() else words
 
 
-_SOUNDS = "hm hmm hmmm mm mmm mmhm sh shh shhh psst pst brr brrr grr tsk nth pfft zzz ft pt".split()
-"""Without vowels, yet not spelled."""
+_SOUNDS = listed("sound")
 FORMS["name"] = _name
 FORMS["named"] = lambda text: re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), text)
 FORMS["whole"] = lambda text: (STATES | STREETS | SCRIPTURE).get(text, text)
 FORMS["compass"] = DIRECTIONS.__getitem__
-_KEYS = {"ctrl": "control", "cmd": "command", "esc": "escape", "del": "delete"}
+_KEYS = table("key")
 FORMS["keys"] = lambda text: " plus ".join(
     _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
 )
 FORMS["sign"] = {"@": "at", "#": "hashtag", "+": "plus", "-": "minus"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdecimal() else one.upper() for one in text if one.isalnum())
-_TOP = "|".join("com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv ch nl".split())
+FORMS["clauses"] = lambda text: " ".join(
+    number(one) if one.isdecimal() else cardinal(roman(one.upper()) or 0) if len(one) > 1 else one.upper()
+    for one in re.findall(r"\w+", text)
+)
+_TOP = "|".join(listed("domain"))
 # fmt: off
 _IN_MENUS = (
     r"(?:(?i:\b(?:go to|open|click|select|choose|tap|under|see|find|in|use)\b)|"
@@ -256,7 +264,7 @@ _IN_MENUS = (
 )
 _NO_PATH = rf"(?:[-\d.,/+]+(?:[CF]|{UNIT_WORD})/|(?:{one_of(WEEKDAYS)})\b|(?:[a-z]/)+[a-z]\b|(?:[A-Z]/)+[A-Z]{{1,3}}\b)"
 TYPED = (
-    semiotic("electronic", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
+    semiotic("electronic", r"[\w.+-]+@(?!\d+\.\d)[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
     semiotic("electronic",
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:(?:{_TOP})\b(?![@\w])|(?:ly|be|gg|so|sh|xyz)(?=/\w))",
         r"(?:/[\w./~?=&%#-]*\w)?",
@@ -269,11 +277,12 @@ TYPED = (
         say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
     semiotic("electronic", r"([#@])(?![A-Z]+\d|s\b)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
-    semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})", say="slash"),
+    semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})|(?<=[a-z]{3})/(?=\d+\.\d)", say="slash"),
     semiotic("electronic", r"(?<=[A-Z]{4})~(?=\d)", say=" tilde "),
     semiotic("electronic", r">(?= [A-Z]| \w+[_.]\w)", say=",", after=_IN_MENUS),
     semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
         after=_SOFTWARE),
+    semiotic("version", r"\b(\d+)\.(\d\d?)([a-h])\b", say="{1:number} point {2:short} {3:upper}", after=_SOFTWARE),
     semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
     semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
     semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
@@ -307,7 +316,14 @@ NAMES = (
     semiotic("score", r"(\d{1,3})–(\d{1,3})–(\d{1,3})(?![\d–])", say="{1:number} to {2:number} to {3:number}"),
     semiotic("telephone", r"(1-)?(\d{3})-((?:[A-Z]{3}-)?[A-Z]{4,})\b", say=lambda match, around: (
         f"{'one, ' if match[1] else ''}{(pairs if match[2][1:] == '00' else digits)(match[2])}, {match[3].lower()}")),
-    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x) ?(\d{1,5})(?!\d|\.\d)\b",
+    semiotic("identifier", rf"\b{_MOVE}", say=lambda match, around: (
+        _noted(_CHESS, re.findall(r"O-O(?:-O)?|.", match[0])))),
+    semiotic("identifier", rf"\b(\d{{1,3}})\.(?:\.\.|…)?(?= ?(?:{_MOVE}|[a-h][1-8]\b))", say="{1:number}"),
+    semiotic("identifier", r"\b[A-G][#b]?(?:(?:maj|dim|aug|sus)\d{0,2}|(?:min|add|m|M)(?:[679]|1[13]))(?:b5)?",
+        r"(?:/[A-G][#b]?)?(?![\w'])", say=lambda match, around: (
+        _noted(_CHORDS, re.findall(r"[A-G#b]|[a-z]{3}|\d+|[mM]", match[0])))),
+    semiotic("identifier", r"\bS\.(?= \d{3,4}(?!\w|[.,]\d))", say="S"),
+    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x|(?<=\d, )x(?=\d{3})) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",
         r"(?![\d])", say=_version),
@@ -317,7 +333,7 @@ NAMES = (
     semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
     semiotic("address", r"(\d{1,3})([NSEWLR])\b", say="{1:pairs} {2:compass}", after=ROADS),
     semiotic("identifier", r"\bM(0?\.[5-9]\d?)\b", say="Mach {1:number}"),
-    semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-.]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
+    semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-._]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b|",
         r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=_identifier),
@@ -366,8 +382,8 @@ NAMES = (
     semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
         say="{1} {2:cardinal} {3:upper} to {4:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
-    semiotic("identifier", r"\b(\d{1,3})((?:\([a-z0-9]\))+)(?:[-–]\(([a-z])\))?",
-        say="{1:pairs} {2:each}[ to {3:upper}]"),
+    semiotic("identifier", r"\b(?:(\d{1,3})\.)?(\d{1,3})((?:\((?:[a-z]|[ivx]{2,4}|\d\d?)\))+)(?:[-–]\(([a-z])\))?",
+        say="[{1:cardinal} point ]{2:pairs} {3:clauses}[ to {4:upper}]"),
     semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
     semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3}|e)\^(\d?)([+-])(?![\w(])", say=_ion),
@@ -385,6 +401,7 @@ NAMES = (
         r"(?: (\d{5})(?:-(\d{4}))?(?!\d))?",
         say=", {1:whole}[, {2:digits}][, {3:digits}]", after=r"[A-Z][a-z]+ ?"),
     semiotic("address", rf"({one_of(PROVINCES)})(?= [A-Z]\d[A-Z] ?\d[A-Z]\d\b)", say=PROVINCES, after=", "),
+    semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?= (?:Ave|Blvd|Rd|Pkwy)\b)", say=STATES_IN_SHORT),
     semiotic("address", rf"({one_of(STATES_IN_SHORT)})\.(?!\w)", say=STATES_IN_SHORT,
         after=r"[A-Z][a-z]+, |\b[DRI]-|\bin ", ends=True),
     semiotic("address", rf"\bCo\.(?=, (?:{one_of((*STATES.values(), *STATES_IN_SHORT))}))", say="County",
@@ -419,6 +436,8 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bft\.(?= [A-Z])", say="featuring", unless=r"\d ?"),
     semiotic("abbreviation", r"\bPt\.(?= [A-Z][a-z])", say="Point"),
     semiotic("electronic", r"#(?!\w)", say="pound", after=r"\b(?:press|then|hit|dial|enter|by|or) "),
+    semiotic("electronic", r"\*(?=[ ,.;])", say="asterisk", after=r"\b(?:from|to|between|last) "),
+    semiotic("abbreviation", r"\bpt\.(?= -?\d| [a-z])", say="point", after=r"\b(?i:dew|melting|boiling|freezing) "),
     semiotic("identifier", r"#(s?)(?!\w)", say="number{1}", after=(
         r"(?i:\b(?:(?:yo)?ur|my|his|her|our|their|the|this|phone|order|tracking|acct|model|serial|part|item|Q\d)) ")),
     semiotic("abbreviation", r"\bexp\.(?= (?:back|growth|decay|func|smooth|mov))", say="exponential"),
@@ -444,7 +463,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b(?:[A-Z][\w.]+|al\.) "),
     semiotic("abbreviation", r"\b(?!No\. \d+ (?:others?|more|people|minutes|hours|days|of us)\b)",
         rf"(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
-        r"(?= ?(?:\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
+        r"(?= ?(?:-?\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= ?-?\d)", say=BEFORE_SMALL, after=r"(?:^|[.;,:(] )"),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
     semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
@@ -467,12 +486,14 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
     semiotic("money", r"\$+", say="dollars"),
     semiotic("emoji", r"<3(?!\.?\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
+    semiotic("emoji", r"<3(?= (?:you|u|ya|this|my|it|him|her)\b)", say="love"),
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
         r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
     semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1/2)?", say=lambda match, around: (
         cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")
         + (" and a half" if match[3] else "") + " stars")),
+    semiotic("symbol", r"'([^\w\s'\"])'(?! ?s\b)", say=lambda match, around: _MARKS.get(match[1])),
     semiotic("symbol", r"([§¶])\1", say={"§": "sections", "¶": "paragraphs"}),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),

@@ -16,6 +16,8 @@ from paretone.front_end.written_forms import (
     SIGNS,
     STARTERS,
     UNITS,
+    listed,
+    table,
 )
 
 _GROUPED = r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3})(?!\d)(?:\.\d+)?"
@@ -71,19 +73,32 @@ _COUNTED_BY_MILLIONS = (
     r" (?:(?:new|active|monthly|daily|paid|more) )?(?:km|miles|mi|kg|tons|tonnes|people|inhabitants|residents|users|"
     r"subscribers|followers|viewers|views|visitors|customers|members|downloads|copies|jobs|homes|voters|workers|barrels)\b"
 )
-_CUE_OF_CODES = (
-    r"#|(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|booking|claim|part|"
-    r"serial|id|otp)(?: (?:no\.?|number|code|id|is))?:? )"
-)
-_STATUS = r"(?i:\b(?:returns?|returned|returning|throws?|threw|got an?|status(?: code)?|gives?)) "
-_ON_A_ROAD, _ROAD_ENDS = (
-    r"(?i:\b(?:on|off|onto|down|along|via|takes?|took|taking)) the ",
-    (r"[.,;!?)]|$| (?:freeway|fwy|north|south|east|west|to|at|in|and|is|was|near|toward|exit|traffic|again)\b"),
-)
-_NAMED_BY_NUMBER = (
-    r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|[Ee]rror|"
-    r"[Aa]rea code) (?:\d{3} or )?"
-)
+_UNCOUNTED = f"(?!{COUNTED_NOUN})"
+_BY_CONTEXT = (
+    (pairs, "101", "[A-Z][a-z]+ ", r"[.,;:!?)]|$| (?:and|or|is|at|in)\b"),
+    (pairs, r"7\d7", "", "s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)"),
+    (pairs, r"[345]0[1-9]|4[12]\d", "", r" (?:error|redirect|page|status)\b"),
+    (pairs, r"[345]0[1-9]|4[12]\d", r"(?i:\b(?:returns?|returned|returning|throws?|threw|got an?|gives?|"
+        r"status(?: code)?)) ", _UNCOUNTED),
+    (pairs, r"(?!\d00)\d{3}", r"(?i:\b(?:on|off|onto|down|along|via|takes?|took|taking)) the ",
+        r"[.,;!?)]|$| (?:freeway|fwy|north|south|east|west|to|at|in|and|is|was|near|toward|exit|traffic|again)\b"),
+    (pairs, r"2[2-9]\d\d|[3-9]\d{3}", r"[A-Z][a-z]+ \(", r"\)"),
+    (pairs, r"\d{3,4}", r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|"
+        r"(?i:error)|[Aa]rea code|chmod) (?:\d{3} or )?", ""),
+    (digits, "911|112|999|988|101|[234]11", r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3},? (?:or )?)*", ""),
+    (digits, r"\d{4,6}", r"(?i:\b(?:extension|zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|"
+        r"last four(?: digits)?)(?: is|:)?) ", ""),
+    (digits, r"\d{5}", ", ", r" [A-Z][a-z]+(?:[.,;]|$)"),
+    (digits, r"\d{5}", "", r" (?:area|zip|ZIP)\b"),
+    (digits, r"(?!\d+000$)(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9})", "(?<!=)", _UNCOUNTED),
+    (digits, r"\d{5,6}", r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )", _UNCOUNTED),
+    (digits, r"\d{5,}", r"#|(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|"
+        r"booking|claim|part|serial|id|otp|cpt|sku)(?: (?:no\.?|number|code|id|is))?:? )", _UNCOUNTED),
+    (pairs, r"[1-9]\d{3}", r"(?<!-)\b(?i:port)[ =:]|-p ", ""),
+    (pairs, r"[1-9]\d[1-9]\d", r"\b(?:[A-Z]{3,}|H\.R\.) ", _UNCOUNTED),
+)  # fmt: skip
+"""How a number is said that names something, by what is before and after it: a page's 404, the 405, a telephone, dates
+without marks, codes."""
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
@@ -93,6 +108,8 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
         if magnitude in "kKmMbBT" and not _magnified(text, magnitude, around):
             return None
         return words + f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}"
+    if sign == "-" and text.isdecimal() and len(text) > 3 and (text[0] == "0" or around.follows(r"\bend(?:s|ing) in ")):
+        return digits(text)  # The dash stands for what is left out.
     if not sign and text.isdecimal():
         return _integer(text, around)
     return words + number(text)
@@ -115,37 +132,11 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
 
 
 def _integer(text: str, around: Around) -> str:
-    course = text == "101" and around.follows("[A-Z][a-z]+ ") and around.precedes(r"[.,;:!?)]|$| (?:and|or|is|at|in)\b")
-    jet = re.fullmatch(r"7\d7", text) and around.precedes(r"s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)")
-    web = re.fullmatch("[345]0[1-9]|4[12]\\d", text) and not around.precedes(COUNTED_NOUN)
-    web = web and (around.precedes(" (?:error|redirect|(?:page|status)\\b)") or around.follows(_STATUS))
-    road = len(text) == 3 and text[-2:] != "00" and around.follows(_ON_A_ROAD) and around.precedes(_ROAD_ENDS)
-    if course or jet or web or road or (len(text) == 3 and around.follows(_NAMED_BY_NUMBER)):
-        return pairs(text)
-    if text in ("911", "112", "999", "988", "101", "411", "311", "211") and around.follows(
-        r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3},? (?:or )?)*"
-    ):
-        return digits(text)
-    if 4 <= len(text) <= 6 and around.follows(
-        r"(?i:\b(?:extension|zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|last four(?: digits)?)"
-        r"(?: is|:)?) "
-    ):
-        return digits(text)
-    town = around.follows(", ") and around.precedes(r" [A-Z][a-z]+(?:[.,;]|$)")
-    if len(text) == 5 and (town or around.precedes(r" (?:area|zip|ZIP)\b")):
-        return digits(text)
-    named = re.fullmatch(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9}", text)  # By a date or a telephone.
-    if named and text[-3:] != "000" and not around.follows("=") and not around.precedes(COUNTED_NOUN):
-        return digits(text)
-    sent = len(text) < 7 and around.follows(r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )")
-    if len(text) >= 5 and (sent or around.follows(_CUE_OF_CODES)) and not around.precedes(COUNTED_NOUN):
-        return digits(text)
+    for said, numbers, before, after in _BY_CONTEXT:
+        if re.fullmatch(numbers, text) and around.follows(before) and around.precedes(after):
+            return said(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
-    if around.follows(r"(?<!-)\b(?i:port)[ =:]|-p "):
-        return pairs(text)
-    if text[2] != "0" and around.follows(r"\b(?:[A-Z]{3,}|H\.R\.) ") and not around.precedes(COUNTED_NOUN):
-        return pairs(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
         counted = around.precedes(COUNTED_NOUN) and not around.follows(_CUE_OF_YEARS)
         return decimal(text) if counted and not around.precedes(" (?:was|is|has|does|as)") else year(int(text))
@@ -176,6 +167,8 @@ def day_of_month(day: int) -> str:
 def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     """A fraction, a score, or a month and a day."""
     whole, top, bottom = match[1], match[2], match[3]
+    if whole and around.precedes(" price"):
+        return None
     if whole:
         return Said(_mixed(match[0]), kind="fraction")
     first, second = int(top), int(bottom)
@@ -248,16 +241,8 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     return Said(_SIGNS[sign] + words, f"{unit} per {per(match['per'])}" if match["per"] else unit)
 
 
-_NOT_A_NOUN = (
-    "of|in|on|at|to|for|from|by|with|and|or|is|are|was|were|as|a|an|the|per|more|less|each|every|than|that|when|if|but|"
-    "so|down|up|off|out|under|over|into|before|after|long|wide|high|tall|deep|thick|away|apart|old|ago|now|then|here|"
-    "he|she|it|they|we|you|i|today|yesterday|tomorrow|tonight|total|left|max|min|fast|again|too|straight|just|only|"
-    "flat|x|longer|shorter|later|earlier|faster|slower|older|younger|higher|lower|because|while|since|which|who|would|"
-    "could|has|had|have|do|did|does|went|not|all|back|both|during|until|about|between|through|around|above|below|"
-    "without|within|against|once|twice|daily|weekly|wtf|lol|btw|plus|minus|costs?|weighs|gets|sells|starts|still"
-)
-_NOUNS = "charging|wiring|building|ceiling|opening|ring|wing|string|spring|bed|seed|shed|speed|feed|fly"
-"""Nouns that end as verbs and adverbs do."""
+_NOT_A_NOUN = "|".join(listed("no noun"))
+_NOUNS = "|".join(listed("noun"))
 
 
 def _adjective(around: Around) -> bool:
@@ -293,7 +278,10 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
 
 
 SPANS = r"(?:days?|wks?|weeks?|mos?|months?|doses?|nights?|hrs?|hours?|yrs?|years?)\b"
-TAKES = r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|lasts?|of|timeout:?) |=|[~≈] ?)~?"
+TAKES = (
+    r"(?i:\b(?:after|for|every|within|takes?|took|wait|only|just|about|than|lasts?|of|timeout:?) |=|[~≈] ?)~?|"
+    r"(?i:\b(?:retry\w*|again|done|finished|passed|failed|built|ready|completed|started)\b[^.!?]{0,16} in )"
+)
 """Before seconds, "30s", rather than a decade."""
 
 
@@ -391,7 +379,8 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
 def _by(match: re.Match[str], around: Around) -> Said | None:
     unit = match["unit"]
     parts = re.split(r"[ \"]?[x×] ?", match["sizes"])
-    if (not unit and "×" in match["sizes"]) or re.match(r"\d+x ", match["sizes"]):
+    product = "×" in match["sizes"] and (" " in match["sizes"] or not (parts[2:] or around.follows(r"\b[Aa] ")))
+    if (not unit and product) or re.match(r"\d+x ", match["sizes"]):
         return None
     said = list(map(FORMS["code"], parts))
     if unit == "s":
@@ -404,18 +393,9 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
 
 
 # --- Mathematics ------------------------------------------------------------------------------------------------------
-_FUNCTIONS = {
-    "sin": "sine", "cos": "cosine", "tan": "tangent", "ln": "natural log", "exp": "exp", "log": "log", "mod": "mod",
-}  # fmt: skip
-RELATIONS = SIGNS | {
-    "==": "equals", "!=": "is not equal to", "<": "is less than", ">": "is greater than", "<=": SIGNS["≤"],
-    ">=": SIGNS["≥"], "-": "minus", "–": "minus", "*": "times", "·": "times", "/": "over", "^": "to the", "|": "",
-    "°": "degrees", "π": "pi", ",": ",",
-}  # fmt: skip
-_BOUNDS = {
-    "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "~": "about", "≤": "at most",
-    "≥": "at least",
-}  # fmt: skip
+_FUNCTIONS = table("function")
+RELATIONS = SIGNS | table("relation")
+_BOUNDS = table("bound")
 _SMALL_WORDS = "to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs"
 _OPERAND = (
     r"(?:\d+(?:\.\d+)?e-?\d+(?!\w)|(?:\d+(?:,\d{3})+|\d*\.?\d+)(?![\d.]*\.\d|(?:st|nd|rd|th)\b)[A-Za-zΑ-ω]{0,3}|"
@@ -534,6 +514,8 @@ FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
 # fmt: off
 CLASSES = (
+    semiotic("fraction", r"1/2(?= (?:price|past)\b)", say="half"),
+    semiotic("fraction", rf"1/2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after=r"\b(?:every|each) "),
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
@@ -562,11 +544,17 @@ CLASSES = (
         say=_measure, quantity=True, unless=r"\b[A-Z]+\d+[A-Z]+/"),
     semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
         say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
+    semiotic("measure", r"(0?\.\d+) M(?=[),;])", say="{1:number} molar"),
     semiotic("measure", rf"({VALUE}) M(?= (?:solution|(?:(?:{one_of(ELEMENTS)})\d?){{2,}}\b))", say="{1:number} molar"),
     semiotic("measure", rf"({VALUE}) c(?:\.(?= [a-z]|[;,)]|$)|(?= (?!(?:{_NOT_A_NOUN})\b)[a-z]{{3,}}| =))",
         say="{1:number} {1:cup/cups}", quantity=True),
     semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
     semiotic("measure", r"([35])'(?=[- ](?:UTR|end|OH|cap|phosph|flank)|-to-|-?\s?→)", say="{1:number} prime"),
+    semiotic("identifier", r"([35])'-([ACGTU]{3,})-([35])'", say="{1:number} prime {2:letters} {3:number} prime"),
+    semiotic("identifier", r"\b(P|LT)?(\d{3})/(\d\d) ?(Z?R)(\d\d)(?: (\d{2,3})([H-Z]))?\b",
+        say="[{1:letters} ]{2:pairs} {3:number} {4:letters} {5:number}[ {6:pairs} {7}]"),
+    semiotic("measure", r"(\d{3})/(\d\d)(?:G(\d\d))?(?:KT)?\b", say="{1:number} at {2:number}[ gusting {3:number}]",
+        after=r"(?i:\bwinds?:?) "),
     semiotic("measure", rf"(\d)'(?: ?|-(?=\d+\"))({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
@@ -607,6 +595,11 @@ CLASSES = (
     semiotic("score", r"\bdec\b\.?", say="declared", after=r"\d/\d+ "),
     semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| (?:dec|at (?:stumps|lunch|tea))\b)",
         say="{1:number} for {2:number}"),
+    semiotic("score", r"(\d\d?)[-/](\d\d?)(?= (?:FG|FT|3PT?|shooting|passing|from (?:the (?:f|line)|three|deep)))",
+        say="{1:number} for {2:number}"),
+    semiotic("score", r"(\d\d?)-0(?![-\d])", say="{1:number} and oh",
+        after=r"\b(?:went|go|goes|going|starte?d?|opened|improved? to|record (?:of|is)) "),
+    semiotic("cardinal", r"([2-9])-0(?![-\d])", say="{1:number} oh", after=r"\b[Bb]ig "),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})/(\d{1,6})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
     semiotic("measure", rf"({VALUE}) ?(T|t(?!\. of\b))\.(?= [a-z])", say=lambda match, around: Said(
@@ -617,8 +610,6 @@ CLASSES = (
     semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),
     semiotic("cardinal", r"(\d\d?)s(\d\d?)s\b", say="{1:plural} {2:plural}"),
     semiotic("score", r"(\d+\.\d+)/(\d+)(?:\.0)?(?!\.?\d|/)", say="{1:number} out of {2:number}"),
-    semiotic("score", r"(\d\d?)[-/](\d\d?)(?= (?:FG|FT|3PT?|shooting|passing|from (?:the (?:f|line)|three|deep)))",
-        say="{1:number} for {2:number}"),
     semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", quantity=True, say=lambda match, around: Said(
         f"{number(match[1])} by {number(match[2])}", "foot" if _before_noun(around) else "feet")),
     semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
@@ -641,6 +632,7 @@ PLAIN = (
         say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
     semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
     semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
+    semiotic("mathematics", r"\b([PE])(?=\([A-Za-z]{2,}\))", say="{1} of "),
     semiotic("mathematics", r"(?<![\w'])([a-z])'(?= ?=)", say="{1} prime"),
     semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
     semiotic("mathematics", r"[<>]=(?= ?\d)", say=_BOUNDS, after=r"\b(?:to|of|with|use|at|from|for|is|are|be) "),

@@ -16,7 +16,7 @@ from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.markup import ELEMENT, ENTITY
 from paretone.front_end.semiotic import one_of
 from paretone.front_end.writing import LONGEST_WORD
-from paretone.front_end.written_forms import COUNTED, ENDINGS, TITLES, begins_sentence
+from paretone.front_end.written_forms import COUNTED, ENDINGS, TITLES, begins_sentence, listed
 from paretone.observer import may_stop
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import grouped
@@ -178,27 +178,10 @@ FOREIGN_SHARE = 0.3
 HAN = re.compile("[\u4e00-\u9fff]")
 WORD = re.compile(r"[^\W\d_]+")
 
-_ENGLISH = frozenset(
-    "the of and to is it that for on with his they at be this have from by not but what we were when you your their "
-    "will would there which i he she how can my as are".split()
-)
+_ENGLISH = frozenset(listed("frequent English"))
 _FOREIGN = {
-    language: frozenset(words.split())
-    for language, words in {
-        "German": "der die das und ist nicht ein eine einer eines einen dem den von zu zum zur sich auch wir ich sie "
-        "es im wie geht mit auf für bei nach oder wird werden kann sind wenn aus über noch nur kein keine hat "
-        "diese dieser",
-        "French": "l d qu le la les des est et un une dans que pas pour ne ou qui sur avec ce cette il elle nous vous "
-        "je puis du de au aux en sont ses son leur tout être été",
-        "Spanish": "el los las es y una un en que por para con del de la se su lo como pero más al muy hoy sobre hacia "
-        "este esta está",
-        "Italian": "l d dell il gli è e una un che di per con non del della delle dei nel nella sono ma si le lo "
-        "questo questa alla da più molto oggi la",
-        "Portuguese": "os é e o uma um que para não com da de dos das em ao na ou pelo pela mais muito hoje por vamos "
-        "este se são ser está nossa",
-        "Dutch": "het een en dat niet op te van met zijn voor aan er maar ik je wij naar de bij als om wordt worden "
-        "kan geen dit deze uit ook",
-    }.items()
+    language: frozenset(listed(f"frequent {language}"))
+    for language in ("German", "French", "Spanish", "Italian", "Portuguese", "Dutch")
 }
 """Frequent words that identify languages in Latin letters, except words frequent in English: "no", "come", "do"."""
 _FEWEST = 3
