@@ -18,6 +18,7 @@ from paretone.extras import how_to_add
 from paretone.front_end import forced_alignment
 from paretone.front_end.forced_alignment import FoundWord, Segment
 from paretone.front_end.phones import EDGE, TimedPhone, words
+from paretone.front_end.written_forms import table
 
 FORCED = "pocketsphinx"
 MEAN_LENGTHS = "mean lengths"
@@ -90,16 +91,7 @@ def forced_words(samples: np.ndarray, rate: int, words: Sequence[str]) -> tuple[
 # Training speech has time for each blank between words; in recordings words run together, so blanks take a little from
 # the neighbouring sounds.
 BLANK_SECONDS = 0.025
-ALIGNER_PHONES = dict(
-    zip(
-        "AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻTbdfhjklmnpstvwzðŋɡɹɾʃʒʔʤʧθ",
-        (
-            *"EY AY OW AW OY IY UW AE AH AA AO AH EH ER IH UH AH AH IH".split(),
-            *"D B D F HH Y K L M N P S T V W Z DH NG G R D SH ZH T JH CH TH".split(),
-        ),
-        strict=True,
-    )
-)
+ALIGNER_PHONES = table("pocketsphinx")
 """Phones in pocketsphinx's notation."""
 
 

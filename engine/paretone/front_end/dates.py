@@ -103,7 +103,11 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
     return _with_half(words, half, zone)
 
 
-def _with_half(words: str, half: str | None, zone: str | None) -> Said:
+def _hour(match: re.Match[str], around: Around) -> Said:
+    return _with_half(cardinal(int(match[1])), *match.groups()[1:])
+
+
+def _with_half(words: str, half: str | None, zone: str | None = None) -> Said:
     tail = [f"{half[0].upper()}.M."] if half else []
     if zone:
         tail.append(".".join(zone) + ".")
@@ -176,13 +180,11 @@ CLASSES = (
     semiotic("date", r"(1\d{3}|20\d{2})[-–/](\d{2})(?![-–/\d])", say=_season),
     semiotic("cardinal", r"(1\d{3})\?(?=[-–]\d)|(?<=[-–])c(?:a?\.|irca) ?(\d{4})(?!\d)",
         say="[{1:year}][circa {2:year}]", quantity=True),
-    semiotic("time", rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}})(?:[.,](\d+))?)?(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?",
-        rf"(?: ({_ZONE}))?", say=_clock, quantity=True),
-    semiotic("time", rf"(\d{{1,2}})[.:](\d{{2}})()()\s?({_HALF})(?: ({_ZONE}))?", say=_clock, quantity=True),
+    semiotic("time", rf"(\d{{1,2}})(?::|\.(?=\d\d\s?{_HALF})|h(?=\d\d\b))(\d{{2}})(?::(\d{{2}})(?:[.,](\d+))?)?",
+        rf"(?![\d:])(?:\s?({_HALF}|(?<=\d)[ap]\b))?(?: ({_ZONE}))?", say=_clock, quantity=True),
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
         rf"(?={_BEFORE_HOURS})|(?= {_ZONE})|(?<=\b0\d{{3}})(?!\d|[.:]\d))",
         say=_military, quantity=True),
-    semiotic("time", r"(\d{1,2})h(\d{2})()()()()\b", say=_clock, quantity=True),
     semiotic("time", r"(\d\d)\.([0-5]\d)(?= (?:to|from|for|train|bus|service)\b)", say="{1:number} {2:short}",
         after=r"\b[Tt]he "),
     semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
@@ -190,13 +192,13 @@ CLASSES = (
     semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(?:00|(\d\d)))?\b",
         say="{1:letters} {2:sign} {3:number}[ {4:short}]"),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
-        say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], match[3])),
+        say=_hour),
     semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),
     semiotic("time", r"(\d\d?)([ap])(?:(?=[-–]\d\d?(?::\d\d)?[ap]\b)|(?<=[-–]\d[ap])\b|(?<=[-–]\d\d[ap])\b)",
-        quantity=True, say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None)),
+        quantity=True, say=_hour),
     semiotic("time", r"(1[0-2]|\d)([ap])\b(?!(?: to \d+p)?,? (?:each|an?|apiece|per|upwards?)\b)", quantity=True,
         unless=r"\b(?i:priced?|sold|tax(?:ed)?|shares?|traded|fell|rose|dropped) (?:at|by|from) ",
-        say=lambda match, around: _with_half(cardinal(int(match[1])), match[2], None),
+        say=_hour,
         after=rf"(?i:(?<!look )(?<!looking )\b(?:at|by|til|till|until|from)) |@ ?|\d[ap] to |\b{_WEEKDAY}s?[.,]* "),
     semiotic("time", r"(?<!\d)(?=\d)(?:(\d+) ?w(?:ks?)?)?(?: ?(\d+) ?d(?:ays?)?)?(?:,? ?(\d\d?) ?h(?:rs?)?)?",
         r"(?:,? ?(\d\d?) ?m(?:in)?)?(?: ?(\d\d?) ?s(?:ec)?)?\b", say=lambda match, around: (

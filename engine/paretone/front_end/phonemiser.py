@@ -22,6 +22,7 @@ from paretone.front_end.pronunciations import AS_USUAL, HowToRead, taught
 from paretone.front_end.speakable import MOST_NAMED, nothing_to_say, require_text, skipped
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import Sentence, Written, write_out
+from paretone.front_end.written_forms import listed
 from paretone.observer import may_stop
 
 # --- Words whose neighbours decide the pronunciation better than the tagger's part of speech does ---------------------
@@ -36,12 +37,9 @@ _AFTER = {
     "tear": (["in"], "VB"),
 }
 """Following words, and the part of speech that they indicate."""
-_NOT_OBJECTS = frozenset("did do does i might must n't never not strongly they to we who will would you".split())
+_NOT_OBJECTS = listed("no object")
 """Words before "object to" that make it a verb."""
-_METAL = frozenset(
-    "acid bullet bullets content contamination crystal glass level levels mine mines ore paint pipe pipes poisoning "
-    "shot weight weights".split()
-)
+_METAL = listed("metal")
 _LEAD = "lˈɛd"
 
 

@@ -20,6 +20,7 @@ from paretone import files
 from paretone.errors import TextError, placed
 from paretone.fields import typed
 from paretone.front_end.phones import CONSONANTS, STRESSES, VOWELS
+from paretone.front_end.written_forms import table
 from paretone.paths import data_folder
 from paretone.reading import first_line, parsed_json, read_bytes, shown, until_changed
 
@@ -28,21 +29,9 @@ LARGEST = 1 << 20
 """Maximum size of the file in bytes."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
 
-_IPA = {
-    "eɪ": "A", "aɪ": "I", "aʊ": "W", "ɔɪ": "Y", "oʊ": "O", "əʊ": "O", "t͡ʃ": "ʧ", "d͡ʒ": "ʤ", "tʃ": "ʧ", "dʒ": "ʤ",
-    "ɝ": "ɜɹ", "ɚ": "əɹ", "g": "ɡ", "r": "ɹ", "e": "ɛ", "a": "ɑ", "ɒ": "ɑ", "o": "O", "ː": "", ".": "", "ɫ": "l",
-    "ʍ": "w", "y": "u", "ø": "ɜ", "'": "ˈ", "x": "k", "ɲ": "nj", "c": "k",
-}  # fmt: skip
-_RESPELLED = {
-    "eigh": "A", "air": "ɛɹ", "are": "ɛɹ", "ear": "ɪɹ", "eer": "ɪɹ", "igh": "I", "eye": "I", "our": "Wəɹ", "oor": "ʊɹ",
-    "tch": "ʧ", "dge": "ʤ", "ay": "A", "ai": "A", "ee": "i", "ea": "i", "ie": "I", "oh": "O", "oa": "O", "oe": "O",
-    "oo": "u", "ow": "W", "ou": "W", "oy": "Y", "oi": "Y", "ah": "ɑ", "aa": "ɑ", "aw": "ɔ", "au": "ɔ", "uh": "ə",
-    "eh": "ɛ", "ih": "ɪ", "ew": "ju", "ue": "u", "ar": "ɑɹ", "or": "ɔɹ", "er": "əɹ", "ur": "əɹ", "ir": "əɹ",
-    "ch": "ʧ", "sh": "ʃ", "zh": "ʒ", "th": "θ", "dh": "ð", "ng": "ŋ", "nk": "ŋk", "ck": "k", "ph": "f", "qu": "kw",
-    "wh": "w", "kh": "k", "a": "æ", "e": "ɛ", "i": "ɪ", "o": "ɑ", "u": "ʌ", "c": "k", "g": "ɡ", "j": "ʤ", "q": "k",
-    "r": "ɹ", "x": "ks",
-} | {one: one for one in "bdfhklmnpstvwz"}  # fmt: skip
-_LONG = {"a": "A", "e": "i", "i": "I", "o": "O", "u": "u", "y": "I"}
+_IPA = table("ipa") | {one: one for one in (*VOWELS, *CONSONANTS, *STRESSES, " ")}
+_RESPELLED = table("respelling") | {one: one for one in "bdfhklmnpstvwz"}
+_LONG = table("long")
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ def phonemes(said: str) -> str:
             "There is no pronunciation; write a respelling such as PAIR-uh-tone, or IPA such as /ˈpɛɹətoʊn/."
         )
     if len(said) > 1 and said[0] in "/[" and said[-1] in "/]":
-        signs = _signs(said[1:-1].strip(), {**_IPA, **{one: one for one in (*VOWELS, *CONSONANTS, *STRESSES, " ")}})
+        signs = _signs(said[1:-1].strip(), _IPA)
         # IPA marks syllables, the models' alphabet vowels.
         vowels = "".join(VOWELS)
         moved = re.sub(rf"([ˈˌ])([^{vowels}ˈˌ]*)(?=[{vowels}])", r"\2\1", signs)
