@@ -24,7 +24,9 @@ _LEFT = (
     "gov't mos yr bn sw oz a hz mb bps bpd util ba bus rom iiib rep app pkg smh mtg cf bros pvt regt sens tues sept "
     "calif avail qtr sta stn nr pcm cap sf ac rms rev ln jan yds pop wwi srs ppg rpg apg tth mwf temp atm chr cal e i "
     "r bp on ur rte long civ fed vol iv qty wed sun sh blk ct ok vis dpi ppl govt depts orgs col cont dir mktg exec "
-    "eng lmk tril refs par nr temp hum hrs mgr sq mil ra esq ht mph jn eq precip mo lb conf nmi attn"
+    "eng lmk tril refs par nr temp hum hrs mgr sq mil ra esq ht mph jn eq precip mo lb conf nmi attn "
+    "iiia qd bg nf nc bb qxh cmaj u equiv nabh sm mass tmrw bc mvt sts kt kg bapt geo chas nov feb mar sess educ esp "
+    "ret accts incl req'd sep"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""
 
