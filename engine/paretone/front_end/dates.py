@@ -84,11 +84,12 @@ def _clock(match: re.Match[str], around: Around) -> Said | None:
         return None
     if not (second or half) and (around.precedes(_AFTER_RATIOS) or around.follows(_BEFORE_RATIOS)):
         return None
-    if second and part and not half and "," not in match[0]:  # A log has the time of day to "03,412" seconds.
+    if second and part and not half and "," not in match[0] and not around.follows(r"\d[-/]\d\d "):  # As logs have it.
         return Said(_length(hour, minute, f"{second}.{part}"))
     if minute == "00" and not second and not half and hour[0] != "0" and around.follows(_COOKING):
         return Said(_length("", hour, ""))
-    if second and "00" in (minute, second) and not half and not part and around.follows(_CUE_OF_DURATIONS):
+    cue = _CUE_OF_DURATIONS if "00" in (minute, second) else r"\b(?:took|takes|lasted|lasts) "
+    if second and not half and not part and around.follows(cue):
         return Said(_length(hour, minute, second))
     whole = cardinal(int(hour)).replace(" ", "-")
     if int(minute):
@@ -141,7 +142,7 @@ _BEFORE_TIMES = (
     r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)|&) |"
     r"\d{4} ?[-–] ?"
 )
-_BEFORE_HOURS = r"(?:, \d{4})*,? ?(?:[-–&]|and|or) ?\d{4} ?(?:hours|hrs?)\b"
+_BEFORE_HOURS = r"(?:, \d{4}){0,6},? ?(?:[-–&]|and|or) ?\d{4} ?(?:hours|hrs?)\b"
 _CUE_OF_DURATIONS = r"(?i:\b(?:record|times?|in|length|took|takes|lasted|lasts|ran|runs|finished)\b)[^.!?\d]{0,12}"
 _AFTER_RATIOS = r" (?:dilution|ratio|scale|mix(?:ture)?|aspect|odds|screen|display|monitor|panel|laptop|split|slope)\b"
 _BEFORE_RATIOS = r"(?i:\b(?:ratio|scale|aspect|odds|diluted|mixed|split)(?: (?:of|is|to|at))?:?) "

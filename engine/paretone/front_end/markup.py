@@ -35,7 +35,7 @@ _UNSEEN = re.compile(r"\x1b\[[\d;]*[A-Za-z]|(?<=[ \t]{8})[ \t]+")
 """Colors of a terminal, and blanks after as many as any indentation has."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*(?:[-*_=][ \t]*){2,}$|^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?:(\d+)\.(?=[ \t]))?(.*?)[ \t]*#*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•·‣▪◦–][ \t]+)(?:\[[ xX]?\][ \t]*)?", re.MULTILINE)
 _NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}|[a-zA-Z]|[ivx]{2,5}|[IVX]{2,5})[.)][ \t]+(?=\S)", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(.+)\|[ \t]*$", re.MULTILINE)
@@ -60,7 +60,7 @@ def plain_lines(text: str) -> str:
     text = _QUOTED.sub("", text)
     text = _FENCE.sub("\n", text)
     text = _RULE.sub("\n", text)
-    text = _HEADING.sub(r"\n\1\n\n", text)
+    text = _HEADING.sub(r"\n\1\2\n\n", text)
     text = _ROW.sub(lambda match: ", ".join(cell.strip() for cell in match[1].split("|") if cell.strip()) + "\n", text)
     text = _FOOTNOTE.sub("", _LINK.sub(r"\1", text))
     for _ in range(2):

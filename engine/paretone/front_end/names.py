@@ -55,7 +55,7 @@ def _identifier(match: re.Match[str], around: Around) -> Said | None:
 
 
 def _ion(match: re.Match[str], around: Around) -> str:
-    parts = re.findall(r"[A-Z][a-z]?|e|\d+", match[1] + match[2])
+    parts = re.findall(r"[A-Z][a-z]?|e|\d+", f"{match[1]} {match[2]}")
     said = [number(one) if one.isdecimal() else ".".join(one.upper()) + "." for one in parts]
     return " ".join((*said, *({"+": ["plus"], "-": ["minus"]}.get(match[3], ()))))
 
@@ -307,7 +307,7 @@ NAMES = (
         r"\+?\d{2,5}(?:[ -]\d{2,6}){2,5}(?![\d/])|\+?\d{1,3}(?: ?\(0\) ?\d{1,4})?(?:[ -]\d{2,6}){2,5}(?!\d)|",
         r"\d(?:-\d{2,6}){2,4}(?!\d)|\d{3}\.\d{3}\.\d{4}(?!\d)|\d+(?:-\d+){2,}(?!\d)|",
         r"\d{3}-\d{4}(?!\d)|\+\d{7,15}(?!\d)|0\d{2,4} \d{4,8}(?![\d ]*\d)", say=_telephone),
-    semiotic("identifier", rf"(?=[1-3] |\D+\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
+    semiotic("identifier", rf"(?=[1-3] |\D{{1,20}}\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
         r"\.? (\d{1,3})(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])",
         say="[{1:ordinal} ]{2:whole} {3:cardinal}[, {4:cardinal}][ to {5:cardinal}]"),
     semiotic("identifier", r"\b(?=\S+ (?:\d{4}|\d+[-:]))(ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/([A-Z]+))? (\d{3,5})",
@@ -323,7 +323,7 @@ NAMES = (
         r"(?:/[A-G][#b]?)?(?![\w'])", say=lambda match, around: (
         _noted(_CHORDS, re.findall(r"[A-G#b]|[a-z]{3}|\d+|[mM]", match[0])))),
     semiotic("identifier", r"\bS\.(?= \d{3,4}(?!\w|[.,]\d))", say="S"),
-    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x|(?<=\d, )x(?=\d{3})) ?(\d{1,5})(?!\d|\.\d)\b",
+    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x|(?:(?<=\d, )|(?<=[a-z]: ))x(?=\d{3})) ?(\d{1,5})(?!\d|\.\d)\b",
         say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",
         r"(?![\d])", say=_version),
@@ -382,7 +382,7 @@ NAMES = (
     semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
         say="{1} {2:cardinal} {3:upper} to {4:upper}"),
     semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
-    semiotic("identifier", r"\b(?:(\d{1,3})\.)?(\d{1,3})((?:\((?:[a-z]|[ivx]{2,4}|\d\d?)\))+)(?:[-–]\(([a-z])\))?",
+    semiotic("identifier", r"\b(?:(\d{1,3})\.)?(\d{1,3})((?:\((?:[A-Za-z]|[ivx]{2,4}|\d\d?)\))+)(?:[-–]\(([a-z])\))?",
         say="[{1:cardinal} point ]{2:pairs} {3:clauses}[ to {4:upper}]"),
     semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
     semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
@@ -485,7 +485,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("emoji", r"<3(?!\.?\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
     semiotic("emoji", r"<3(?= (?:you|u|ya|this|my|it|him|her)\b)", say="love"),
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
-        r"(?<!\w)(?:[:;=8][-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
+        r"(?<!\w)(?:(?:[:;=]|8(?=-))[-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
     semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1/2)?", say=lambda match, around: (
         cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")

@@ -126,7 +126,7 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
     counts = scaled or around.follows(
         r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
-        r"approx\.|around|roughly)) |[~<>]|[$£€][\d.,]+ ?[-–] ?"
+        r"approx\.|around|roughly)) |~|(?<!-)[<>]|[$£€][\d.,]+ ?[-–] ?"
     )
     return around.precedes(rf"\+?(?:{COUNTED_NOUN}|{_COUNTED_BY_MILLIONS})") or (counts and letter != "b")
 
@@ -292,7 +292,8 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
         return dotted or after_feet or (gap == "-" and not around.precedes("-")) or around.precedes(r"\.(?: [a-z]|$)")
     if unit == "s" and not gap:
         several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-|#")
-        return around.follows(TAKES) or "." in value or (len(value) == 1 and not several)
+        late = len(value) == 4 and value > "2100" and not around.follows(r"\b[Tt]he ")
+        return around.follows(TAKES) or "." in value or (len(value) == 1 and not several) or late
     if unit in ("N", "W", "L") and around.follows(ROADS):
         return False
     if unit == "A":
@@ -514,7 +515,7 @@ FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
 # fmt: off
 CLASSES = (
-    semiotic("fraction", r"1/2(?= (?:price|past)\b)", say="half"),
+    semiotic("fraction", r"1/([24])(?= (?:price|past)\b)", say={"2": "half", "4": "quarter"}),
     semiotic("fraction", rf"1/2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after=r"\b(?:every|each) "),
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
@@ -560,14 +561,14 @@ CLASSES = (
     semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2,3}}\b|$)", say=_inches,
         quantity=True, unless=r"(?<!\w)'[^']*"),
-    semiotic("measure", rf"{_DEGREES}° ?(?:{_DEGREES}' ?)?(?:{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
+    semiotic("measure", rf"{_DEGREES}° ?(?:0?{_DEGREES}' ?)?(?:0?{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
         say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:compass}"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
         say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),
-    semiotic("measure", rf"(?:{one_of(UNITS)})\^[23]", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a)) "),
-    semiotic("measure", r"(?:[kcm]?m|ft|mi|yd)\^[23](?!\s?[=+-])", say="{0:units}"),
+    semiotic("measure", rf"(?:{one_of(UNITS)})\^[23](?!\d)", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a)) "),
+    semiotic("measure", r"(?:[kcm]?m|ft|mi|yd)\^[23](?!\d|\s?[=+-])", say="{0:units}"),
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say="{0:units}", unless=r"\d ?|[\w/]"),
     semiotic("measure", r"°[CF]\b", say="{0:units}"),
     semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
@@ -637,7 +638,7 @@ PLAIN = (
     semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
     semiotic("mathematics", r"[<>]=(?= ?\d)", say=_BOUNDS, after=r"\b(?:to|of|with|use|at|from|for|is|are|be) "),
     semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),
-    semiotic("mathematics", r"((?<!\w)~|[<>≤≥]=?)(?= ?[-+]?[\d$£€.])", say=_BOUNDS),
+    semiotic("mathematics", r"((?<!\w)~|[<>]=?|[≤≥])(?= ?[-+]?[\d$£€.])", say=_BOUNDS),
     semiotic("mathematics", r"(?<=\d)(?:\.\.\.|…)(?= ?=)", say="and so on"),
     semiotic("mathematics", r"[<>](?= )", say=RELATIONS, after=r"\w "),
     semiotic("mathematics", POWER, say=lambda match, around: power(match[0][1:].strip("(){}")), after=r"[\w)]"),
