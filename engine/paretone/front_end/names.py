@@ -12,19 +12,13 @@ from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
 from paretone.front_end.written_forms import (
     BEFORE_SMALL,
     COUNTED,
-    DAYS,
-    DIRECTIONS,
     ELEMENTS,
     ENDINGS,
     MADE,
     MONTH_STARTS,
-    PROVINCES,
     ROADS,
-    SCRIPTURE,
     SIGNS,
     SLANG,
-    STATES,
-    STATES_IN_SHORT,
     STREETS,
     TITLES,
     UNITS,
@@ -33,6 +27,9 @@ from paretone.front_end.written_forms import (
     listed,
     table,
 )
+
+DAYS, DIRECTIONS, PROVINCES, SCRIPTURE = map(table, ("day", "direction", "province", "scripture"))
+STATES, STATES_IN_SHORT = table("state"), table("state in short")
 
 
 def _identifier(match: re.Match[str], around: Around) -> Said | None:
@@ -77,13 +74,9 @@ def _version(match: re.Match[str], around: Around) -> str | None:
     return f"version {said}" if prefix else said
 
 
-_SOFTWARE = (
-    r"\b(?i:version|release|python|ios|ipados|macos|android|windows|java|node|node\.js|ubuntu|debian|linux|kernel|php|"
-    r"ruby|rust|go|firmware|firefox|chrome|torch|pytorch|cuda|numpy|postgres|postgresql|mysql|django|react|gcc|qt|bluetooth|usb|"
-    r"v|update) (?:(?:to|from) )?(?:[≥≤<>]=? ?)?"
-)
+_SOFTWARE = rf"\b(?i:{one_of(listed('software'))}) (?:(?:to|from) )?(?:[≥≤<>]=? ?)?"
 _BEFORE_ADDRESSES = r"(?i:\b(?:ssh to|dns|ip|host|server|gateway|router|address|subnet):? )|@"
-_COMMANDS = r"\b(?:ls|rm|cp|mv|ps|tar|df|du|grep|docker|run|exec|git|sed|ssh|pip|kill|sort) "
+_COMMANDS = rf"\b(?:{one_of(listed('command'))}) "
 _RELEASES = {"rc": "R.C.", "pre": "prerelease"}
 
 
@@ -126,7 +119,7 @@ def _roman_name(match: re.Match[str], around: Around) -> str | None:
 
 _NO_NAMES = listed("no name")
 _GIVEN_NAMES = rf"\b(?:[A-Z]\.|(?:Mr|Dr|Sir|Rev|Capt)\.?|{one_of(_REGNAL_NAMES)}) "
-_RULERS = r"\b(?:King|Queen|Tsar|Czar|Kaiser|Emperor|Empress|Pope|Sultan|Pharaoh) "
+_RULERS = rf"\b(?:{one_of(listed('ruler'))}) "
 _BEFORE_NUMERALS = r"\b(?i:ch|vol|no|sec|art|pts?|bk|act|pp?|figs?|sc|mk|pars?|ll|mvt)\. "
 _SERIES = r"\b[A-Z]?[a-z]+s (?:[IVX]+(?:,? (?:and|or|&|to|through)|,) )+"
 
@@ -319,7 +312,7 @@ NAMES = (
     semiotic("identifier", rf"\b{_MOVE}", say=lambda match, around: (
         _noted(_CHESS, re.findall(r"O-O(?:-O)?|.", match[0])))),
     semiotic("identifier", rf"\b(\d{{1,3}})\.(?:\.\.|…)?(?= ?(?:{_MOVE}|[a-h][1-8]\b))", say="{1:number}"),
-    semiotic("identifier", r"\b[A-G][#b]?(?:(?:maj|dim|aug|sus)\d{0,2}|(?:min|add|m|M)(?:[679]|1[13]))(?:b5)?",
+    semiotic("identifier", r"\b[A-G][#b]?(?:(?:maj|dim|aug)\d{0,2}|sus[24]|(?:min|add|m|M)(?:[679]|1[13]))(?:b5)?",
         r"(?:/[A-G][#b]?)?(?![\w'])", say=lambda match, around: (
         _noted(_CHORDS, re.findall(r"[A-G#b]|[a-z]{3}|\d+|[mM]", match[0])))),
     semiotic("identifier", r"\bS\.(?= \d{3,4}(?!\w|[.,]\d))", say="S"),

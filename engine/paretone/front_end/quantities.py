@@ -64,15 +64,9 @@ def _mixed(text: str) -> str:
     return f"{decimal(whole)} and {words}" if whole else words
 
 
-_CUE_OF_YEARS = (
-    r"(?i:\b(?:in|since|until|till|by|from|to|of|the|after|before|during|through|year|early|late|mid|around|circa|"
-    r"and|between|winter|summer|spring|fall|autumn|than|for)|[,(#])[ -]?"
-)
+_CUE_OF_YEARS = rf"(?i:\b(?:{one_of(listed('before year'))})|[,(#])[ -]?"
 COUNTED_NOUN = r" [a-z]+[^\Ws]s\b"
-_COUNTED_BY_MILLIONS = (
-    r" (?:(?:new|active|monthly|daily|paid|more) )?(?:km|miles|mi|kg|tons|tonnes|people|inhabitants|residents|users|"
-    r"subscribers|followers|viewers|views|visitors|customers|members|downloads|copies|jobs|homes|voters|workers|barrels)\b"
-)
+_COUNTED_BY_MILLIONS = rf" (?:(?:new|active|monthly|daily|paid|more) )?(?:{one_of(listed('counted by millions'))})\b"
 _UNCOUNTED = f"(?!{COUNTED_NOUN})"
 _BY_CONTEXT = (
     (pairs, "101", "[A-Z][a-z]+ ", r"[.,;:!?)]|$| (?:and|or|is|at|in)\b"),
@@ -108,7 +102,7 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
         if magnitude in "kKmMbBT" and not _magnified(text, magnitude, around):
             return None
         return words + f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}"
-    if sign == "-" and text.isdecimal() and len(text) > 3 and (text[0] == "0" or around.follows(r"\bend(?:s|ing) in ")):
+    if sign == "-" and re.fullmatch(r"\d{4,}", text) and around.follows(r"(?i:\b(?:ends? in|ending in|fax|tel)\.?:?) "):
         return digits(text)  # The dash stands for what is left out.
     if not sign and text.isdecimal():
         return _integer(text, around)
@@ -603,9 +597,8 @@ CLASSES = (
     semiotic("cardinal", r"([2-9])-0(?![-\d])", say="{1:number} oh", after=r"\b[Bb]ig "),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})/(\d{1,6})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
-    semiotic("measure", rf"({VALUE}) ?(T|t(?!\. of\b))\.(?= [a-z])", say=lambda match, around: Said(
-        number(match[1]), units("tbsp" if match[2] == "T" else "tsp", re.match(r"1$|\d+/", match[1]) is not None)),
-        quantity=True),
+    semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say="{1:number} {1:tablespoon/tablespoons}", quantity=True),
+    semiotic("measure", rf"({VALUE}) ?t\.(?= (?!of\b)[a-z])", say="{1:number} {1:teaspoon/teaspoons}", quantity=True),
     semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say="{1:number} {2:dotted}{1:/s}"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
     semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),

@@ -39,7 +39,6 @@ def _either(name: str) -> dict[str, str]:
 
 MONTHS = listed("month")
 WEEKDAYS = table("weekday")
-DAYS = table("day")
 MONTH_STARTS = {name[:3]: name for name in MONTHS} | {"Sept": "September"}
 CURRENCIES = {sign: (one, many, cent, cents) for sign, (one, many, cent, cents) in _rows()["currency"].items()}
 MAGNITUDES = table("magnitude")
@@ -53,17 +52,12 @@ BEFORE_SMALL = _either("before small")
 """Abbreviations whose full stop a small letter or a comma follows."""
 MADE = _either("made")
 """Abbreviations before "by"."""
-SCRIPTURE = table("scripture")
 STREETS = table("street")
 ENDINGS = table("ending") | WEEKDAYS | {
     short: name for short, name in (STREETS | MONTH_STARTS).items() if short not in ("St", "Dr", "Hwy", "May")
 }  # fmt: skip
 """Abbreviations that may end a sentence: they do if a capital follows the full stop."""
-DIRECTIONS = table("direction")
 ROADS = r"\b(?:Hwy\.?|Rte\.?|Route|Highway|Interstate|[Rr]unways?|[Rr]wy\.?) "
-STATES = table("state")
-STATES_IN_SHORT = table("state in short")
-PROVINCES = table("province")
 SLANG = table("slang")
 """Short forms without a full stop."""
 GREEK = table("greek")
