@@ -214,6 +214,12 @@ def _flag(match: re.Match[str], around: Around) -> str | None:
     return f"dash dash {match[2].replace('-', ' ')}"
 
 
+def _clause(text: str) -> str:
+    """The mark of a part of a law: "b", "10", "iv"."""
+    value = int(text) if text.isdecimal() else roman(text.upper())
+    return cardinal(value) if value and (len(text) > 1 or text.isdecimal()) else text.upper()
+
+
 _CHESS = SIGNS | table("chess")
 _MOVE = r"(?:O-O(?:-O)?|[KQRBN][a-h]?[1-8]?x?[a-h][1-8]|[a-h]x[a-h][1-8](?:=[QRBN])?|[a-h][18]=[QRBN])[+#]?(?![\w'-])"
 _CHORDS = table("chord")
@@ -244,10 +250,7 @@ FORMS["keys"] = lambda text: " plus ".join(
 )
 FORMS["sign"] = {"@": "at", "#": "hashtag", "+": "plus", "-": "minus"}.__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdecimal() else one.upper() for one in text if one.isalnum())
-FORMS["clauses"] = lambda text: " ".join(
-    number(one) if one.isdecimal() else cardinal(roman(one.upper()) or 0) if len(one) > 1 else one.upper()
-    for one in re.findall(r"\w+", text)
-)
+FORMS["clauses"] = lambda text: " ".join(map(_clause, re.findall(r"\w+", text)))
 _TOP = "|".join(listed("domain"))
 # fmt: off
 _IN_MENUS = (
