@@ -71,7 +71,7 @@ def _version(match: re.Match[str], around: Around) -> str | None:
     said += f" point {'star' if match[3] == '*' else 'x'}" if match[3] else ""
     said += f" {_RELEASES.get(match[4], match[4])}" if match[4] else ""
     said += f"{' point' if match[5] else ''} {number(match[6])}" if match[6] else ""
-    return f"version {said}" if prefix else said
+    return f"version {said}" if prefix and not around.follows("[Vv]ersion ") else said
 
 
 _SOFTWARE = rf"\b(?i:{one_of(listed('software'))}) (?:(?:to|from) )?(?:[≥≤<>]=? ?)?"
@@ -487,6 +487,7 @@ SIGNS_AND_ABBREVIATIONS = (
         cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")
         + (" and a half" if match[3] else "") + " stars")),
     semiotic("symbol", r"'([^\w\s'\"])'(?! ?s\b)", say=lambda match, around: _MARKS.get(match[1])),
+    semiotic("symbol", r"(?<!\w)_{2,}(?!\w)", say="blank"),
     semiotic("symbol", r"([§¶])\1", say={"§": "sections", "¶": "paragraphs"}),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),

@@ -83,6 +83,7 @@ _BY_CONTEXT = (
     (digits, r"\d{4,6}", r"(?i:\b(?:extension|zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|"
         r"last four(?: digits)?)(?: is|:)?) ", ""),
     (digits, r"\d{5}", ", ", r" [A-Z][a-z]+(?:[.,;]|$)"),
+    (digits, r"\d{5}", ", [A-Z]{2,3} ", "[.,;]|$"),
     (digits, r"\d{5}", "", r" (?:area|zip|ZIP)\b"),
     (digits, r"(?!\d+000$)(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9})", "(?<!=)", _UNCOUNTED),
     (digits, r"\d{5,6}", r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )", _UNCOUNTED),
@@ -303,7 +304,7 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
     if unit == "N":
         return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
     if unit == "x":
-        return not gap
+        return not gap and value != "0"
     if unit == "K":
         return gap == " " and not around.precedes(COUNTED_NOUN)
     if unit in ("BR", "BA"):
