@@ -16,6 +16,7 @@ from paretone.studies.store import DATABASE
 from paretone_app.features.dropping import Target, dropped
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
 from tests.app.features.export.test_export import exported
@@ -148,7 +149,7 @@ def test_a_recording_becomes_a_voice(borrowed_window: MainWindow, tmp_path: Path
     hand = Hand(choice.recording, address(path))
     hand.drop()
     assert not overlay.isVisible() and choice.recording.text() == str(path) and choice.name.text() == "me"
-    qtbot.waitUntil(choice.checking.isHidden)
+    qtbot.waitUntil(lambda: not choice.findChildren(Background))  # Also of a check that another replaced.
     assert "not a profile" not in window.notices.banner.text
     choice.own.setChecked(False)
 
