@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
@@ -16,6 +17,7 @@ class LastUsed(Generic[Made]):
         """``most``: the number to keep."""
         self._most = most
         self._kept: OrderedDict[Hashable, Made] = OrderedDict()
+        self._one = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -26,9 +28,10 @@ class LastUsed(Generic[Made]):
 
     def of(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The value under ``key``, made by ``make`` if there is none."""
-        if key not in self._kept:
-            self._kept[key] = make()
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        with self._one:
+            if key not in self._kept:
+                self._kept[key] = make()
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]

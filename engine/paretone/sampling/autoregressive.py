@@ -117,9 +117,10 @@ class Reader:
         prefixes = self.model.prefixes
         if shared and prefixes is not None:
             first, where = prompt[:, :shared], self._places[:shared]
-            if not prefixes.restore(self.cache, first, where):
-                self._fill(first)
-                prefixes.remember(self.cache, first, where)
+            with prefixes.one:
+                if not prefixes.restore(self.cache, first, where):
+                    self._fill(first)
+                    prefixes.remember(self.cache, first, where)
             prompt = prompt[:, shared:]
         if prompt.shape[1]:
             self._fill(prompt)

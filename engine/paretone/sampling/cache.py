@@ -6,6 +6,7 @@ Rows are never moved: dropping tokens only reduces their number (:meth:`KeyValue
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -135,6 +136,8 @@ class Prefixes:
 
     def __init__(self) -> None:
         self._beginnings: list[_Beginning] = []
+        self.one = threading.Lock()
+        """Held from :meth:`restore` to :meth:`remember`, so that texts spoken at once read a prefix once."""
 
     def __len__(self) -> int:
         return len(self._beginnings)

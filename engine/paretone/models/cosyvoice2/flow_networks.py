@@ -395,11 +395,12 @@ class Estimator(FlowEstimator):
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def schedule(self, times: np.ndarray) -> Tensor:
-        if self._scheduled is None or self._scheduled[0] != times.tobytes():
+        key, found = times.tobytes(), self._scheduled  # Another thread may replace it.
+        if found is None or found[0] != key:
             parameter = next(self.parameters())
             starts = torch.from_numpy(times).to(parameter.device, parameter.dtype)
-            self._scheduled = times.tobytes(), self.time_table(intervals(starts) if self.takes_intervals else starts)
-        return self._scheduled[1]
+            found = self._scheduled = key, self.time_table(intervals(starts) if self.takes_intervals else starts)
+        return found[1]
 
     def begin(self, conditions: Tensor, times: Tensor, first: int, memories: Sequence[Memory]) -> EstimatorRun:
         return EstimatorRun(len(conditions), conditions, times, first, memories)

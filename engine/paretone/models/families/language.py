@@ -333,6 +333,11 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
+    @property
+    def spreads_texts(self) -> bool:
+        # Where torch reads large weights on all threads, each group would read them again.
+        return super().spreads_texts and self.own.tokens.fused_transformer.is_like()
+
     def shared(self, script: _Script, ask: Ask) -> _Script:
         networks = script.network
         draft = None if networks.draft is None else networks.draft.shared(ask)

@@ -168,6 +168,11 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
         """``trace`` with the family's additions; ``starts`` are the passages' starts in seconds."""
 
+    @property
+    def spreads_texts(self) -> bool:
+        """Whether of several texts, each is best spoken on one thread, not each operator computed on all of them."""
+        return self.info.device_type in ("", "cpu")
+
     def shared(self, script: AnyScript, ask: Ask) -> AnyScript:
         """``script`` with passes shared where its plan allows: see :mod:`paretone.models.families.together`."""
         return script

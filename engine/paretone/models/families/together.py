@@ -4,14 +4,21 @@ Each script is spoken by its own thread, exactly as alone, but only one thread r
 the network, for which it waits. Once all wait, their passes are computed as one (:data:`Together`): products over the
 rows of all, one after another without padding, and attention within each. Results therefore equal those of single takes
 up to rounding, and scripts may differ in length, voice, seed and passages, and begin and end at any time.
+
+On a processor, operators gain little from several threads, texts much: there each of torch's threads speaks a group of
+scripts in this way, with its own passes.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from paretone.errors import Cancelled
 from paretone.models.base import Piece, Synthesis
@@ -21,12 +28,14 @@ Together = Callable[[Sequence[Any]], Sequence[Any]]
 """Computes passes from the arguments of each, in order. Equal functions are called once for all that wait for them."""
 Ask = Callable[[Together, Any], Any]
 """Asks for a pass, by its function and arguments, and waits for its result."""
+_one_is_done = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """A script to speak with others. ``done`` gets the :class:`Synthesis`, or the exception that ended it; ``play`` and
-    ``observer`` as in :meth:`paretone.models.base.SpeechModel.speak`, called by another thread."""
+    """A script to speak with others. ``done`` gets the :class:`Synthesis`, or the exception that ended it, one
+    turn at a time; ``play`` and ``observer`` as in :meth:`paretone.models.base.SpeechModel.speak`. Other threads call
+    them."""
 
     script: Any
     done: Callable[[Synthesis | BaseException], None]
@@ -37,10 +46,10 @@ class Turn:
 class _Speaker:
     """A thread that runs only between :meth:`go_on` and its next pass."""
 
-    def __init__(self, model: Any, turn: Turn) -> None:
+    def __init__(self, model: Any, turn: Turn, threads: int) -> None:
         self.asked: tuple[Together, Any] | None = None
         self.ended = False
-        self._model, self._spoken = model, turn
+        self._model, self._spoken, self._threads = model, turn, threads
         self._answer: tuple[Any, BaseException | None] = None, None
         self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._out = False
@@ -80,6 +89,7 @@ class _Speaker:
 
     def _speak(self) -> None:
         self._turn.acquire()
+        torch.set_num_threads(self._threads)  # Those of a new thread may be all.
         spoken = self._spoken
         try:
             script = self._model.shared(spoken.script, self._ask)
@@ -87,7 +97,8 @@ class _Speaker:
         except BaseException as error:
             found = error
         try:
-            spoken.done(found)
+            with _one_is_done:
+                spoken.done(found)
         finally:
             self.ended = True
             self._back.release()
@@ -95,20 +106,46 @@ class _Speaker:
 
 def speak_together(model: Any, following: Callable[[], Turn | None], most: int) -> None:
     """Speak up to ``most`` scripts at once, until ``following``, asked before each pass while there is room, gives no
-    further one and all are spoken. ``model`` is a :class:`paretone.models.families.speech.Speech`."""
-    speakers: list[_Speaker] = []
+    further one and all are spoken. ``model`` is a :class:`paretone.models.families.speech.Speech`, which says whether
+    torch's threads each speak some of the scripts; ``following`` is then called by any of them, one at a time. Raises
+    what ``following`` raises."""
+    threads, asking, failed = torch.get_num_threads(), threading.Lock(), threading.Event()
+    groups: list[list[_Speaker]] = [[] for _ in range(min(threads, most) if model.spreads_texts else 1)]
+    share = threads // len(groups)
+
+    def work(mine: list[_Speaker]) -> None:
+        torch.set_num_threads(share)
+        try:
+            while not failed.is_set():
+                mine[:] = [one for one in mine if not one.is_over()]
+                while True:
+                    with asking:
+                        # Whoever has the fewest takes the next one.
+                        fewest = len(mine) == min(map(len, groups)) and sum(map(len, groups)) < most
+                        if (turn := following() if fewest else None) is None:
+                            if not any(groups):
+                                return
+                            break
+                        # What is compiled would be compiled again for another number of threads.
+                        mine.append(_Speaker(model, turn, threads if turn.script.plan.launching.mode else share))
+                    mine[-1].go_on()
+                _compute(mine)
+                if not mine:
+                    time.sleep(0.01)  # Then there may be one for it.
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            for one in mine:
+                one.stop()
+
     try:
-        while True:
-            while len(speakers) < most and (turn := following()) is not None:
-                speakers.append(_Speaker(model, turn))
-                speakers[-1].go_on()
-            speakers = [one for one in speakers if not one.is_over()]
-            if not speakers:
-                return
-            _compute(speakers)
+        with ThreadPoolExecutor(len(groups), "speaking") as pool:
+            others = pool.map(work, groups[1:])
+            work(groups[0])
+            list(others)  # Raises what they raised.
     finally:
-        for one in speakers:
-            one.stop()
+        torch.set_num_threads(threads)
 
 
 def _compute(speakers: Sequence[_Speaker]) -> None:

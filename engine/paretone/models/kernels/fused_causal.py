@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from paretone.sampling.cache import KeyValueCache
 
 if TYPE_CHECKING:
     from paretone.models.kernels.one_call import Layers, Place
+
+_reaching = threading.Lock()
 
 
 class QuickNorm:
@@ -280,8 +283,9 @@ class FusedTransformer(nn.Module):
 
     def reach(self, positions: int) -> None:
         """Tabulate rotations for positions below ``positions``."""
-        if positions > len(self._rotations):
-            self._rotations = _rotations(self.config, positions, self.device)
+        with _reaching:  # No thread may replace a longer table.
+            if positions > len(self._rotations):
+                self._rotations = _rotations(self.config, positions, self.device)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         return cache_for(self.config, capacity, self.final_norm.weight, batch)

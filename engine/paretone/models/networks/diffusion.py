@@ -107,10 +107,11 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         """AdaLN vectors of a schedule. They depend only on time, so they are cached for all runs on it."""
         weight = self.final_norm.linear.weight
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
-        if self._tabulated is None or self._tabulated[0] != key:
+        found = self._tabulated  # Another thread may replace it.
+        if found is None or found[0] != key:
             vectors = self.time_embedding.of_schedule(torch.from_numpy(times).to(weight.device, weight.dtype))
-            self._tabulated = key, self.modulations(vectors)
-        return self._tabulated[1]
+            found = self._tabulated = key, self.modulations(vectors)
+        return found[1]
 
     def modulations(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """AdaLN vectors at time vectors (n, width): layers' (n, layers, 6, width), the final norm's (n, 2, width)."""

@@ -25,12 +25,13 @@ from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.graphs import GraphCache, Replay
 from paretone.models.qwen3_tts.talker import CodePredictor, FramePrompt, Talker
 from paretone.sampling.autoregressive import Complete, Frame
+from paretone.sampling.cache import KeyValueCache
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.plan import InnerDrafts
 
 
 class FramePredictor:
-    """The codes of a frame after its first. Immutable but for its caches; for one frame at a time."""
+    """The codes of a frame after its first. Immutable."""
 
     def __init__(
         self,
@@ -46,13 +47,13 @@ class FramePredictor:
         self._narrowing, self._heads, self._drafting = narrowing, tuple(heads), drafting
         self._positions = torch.arange(self.groups + 1, device=tables.device)
         self._groups = self._positions[:-1]
-        self._cache = transformer.cache(self.groups + 1)
+        self._cache: KeyValueCache | None = None
+        """That of recorded frames."""
         self._graphs: GraphCache[_Recorded] | None = None
         if drafting is not None:
             layers = transformer.config.layers
             self._lower = transformer.kept(range(drafting.layers))
             self._upper = transformer.kept(range(drafting.layers, layers))
-            self._caches = self._lower.cache(self.groups + 1), self._upper.cache(self.groups + 1)
 
     @classmethod
     @torch.no_grad()
@@ -128,12 +129,13 @@ class FramePredictor:
 
     def choose(self, rows: Tensor, sampler: TokenSampler, uniforms: Tensor) -> Tensor:
         """Codes (groups,), one after another, from the two first ``rows`` (2, width) and ``uniforms`` (groups,)."""
-        self._cache.crop(0)
+        cache = self._cache or self.transformer.cache(self.groups + 1)
+        cache.crop(0)
         codes, fed = [], rows
         for group, uniform in enumerate(uniforms):
-            start = self._cache.length
+            start = cache.length
             fed = self._narrowed(fed)
-            hidden = self.transformer(fed[None], self._cache, self._positions[start : start + len(fed)])[0]
+            hidden = self.transformer(fed[None], cache, self._positions[start : start + len(fed)])[0]
             codes.append(drawn(sampler.probabilities(self._scores(hidden, (group,)), ())[0], uniform))
             fed = self.tables[group].index_select(0, codes[-1])
         return torch.cat(codes)
@@ -145,9 +147,7 @@ class FramePredictor:
         with the same uniforms; the upper ones continue from what the lower ones computed of all drafted rows at once,
         and the first code that differs replaces its draft."""
         given = torch.tensor(uniforms, dtype=torch.float32, device=rows.device)
-        lower, upper = self._caches
-        lower.crop(0)
-        upper.crop(0)
+        lower, upper = (one.cache(self.groups + 1) for one in (self._lower, self._upper))
         codes: list[int] = []
         operations, norm = 0.0, self.transformer.final_norm
         fed, seen = rows, rows.new_empty(0, self.transformer.config.hidden)

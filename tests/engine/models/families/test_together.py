@@ -1,17 +1,16 @@
-"""Texts spoken at once: each as alone, with shared passes, whatever the others do."""
+"""Texts spoken at once: each as alone, with shared passes and on several threads, whatever the others do."""
 
-import functools
 import threading
-from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from paretone.bench import throughput
 from paretone.errors import Cancelled
 from paretone.models import load_model
-from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voices
 from paretone.models.families.together import Together, Turn, speak_together
 from paretone.observer import Observer, StepReport
@@ -28,13 +27,12 @@ SHORT = {"f5-mini": {"steps": 2}, "megatts3-mini": {"steps": 2}, "omni-mini": {"
 
 
 def scripts(model: Any, *techniques: UsedTechnique) -> list[Any]:
-    """Of different lengths, passages, voices and seeds."""
+    """Of different lengths, passages, voices, seeds and schedules."""
     name = model.info.id
-    setting = Setting(name, entry(name).options_with(**SHORT.get(name, {})), techniques)
-    who = voices(name)
-    made = []
+    who, made, short = voices(name), [], SHORT.get(name, {})
     for number, text in enumerate(TEXTS):
-        one = replace(setting, seed=number)
+        options = short | ({"steps": short["steps"] + number} if short else {})
+        one = Setting(name, entry(name).options_with(**options), techniques, seed=number)
         make_ready(model, one, who[number % 2])
         made.append(scripted(model, text, who[number % 2], one))
     return made
@@ -43,7 +41,7 @@ def scripts(model: Any, *techniques: UsedTechnique) -> list[Any]:
 def counting(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen, shared = [], model.shared  # Numbers of passes, by computation.
 
-    @functools.cache
+    @cache
     def counted(together: Together) -> Together:
         return lambda given: seen.append(len(given)) or together(given)
 
@@ -66,20 +64,25 @@ def test_together_sounds_as_alone(name: str, technique: UsedTechnique | None, mo
     given = scripts(model, *([technique] if technique else []))
     alone = [model.speak(one) for one in given]
     seen = counting(model, monkeypatch)
-    found = spoken_together(model, given)
-    for one, other in zip(alone, found, strict=True):
-        assert one.samples.shape == other.samples.shape
-        assert np.abs(one.samples - other.samples).max() < FARTHEST
-        assert one.measurements.tokens == other.measurements.tokens
-        assert one.measurements.ops_ratio == pytest.approx(other.measurements.ops_ratio)
-    assert seen[0] == len(TEXTS), "one computation for all"
+    for threads in (2, 1):
+        torch.set_num_threads(threads)
+        for one, other in zip(alone, spoken_together(model, given), strict=True):
+            assert one.samples.shape == other.samples.shape
+            assert np.abs(one.samples - other.samples).max() < FARTHEST
+            assert one.measurements.tokens == other.measurements.tokens
+            assert one.measurements.ops_ratio == pytest.approx(other.measurements.ops_ratio)
+        assert (seen[0] == len(TEXTS)) == (threads == 1), "one computation for all on one thread, by thread on two"
+        assert torch.get_num_threads() == threads
+        seen.clear()
 
 
-def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_others() -> None:
+@pytest.mark.parametrize("threads", [2, 1])
+def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_others(threads: int) -> None:
     model = load_model("lm-mini", device="cpu")
-    first, second, third = scripts(model)
-    alone = {id(one): model.speak(one).samples for one in (first, second, third)}
-    ended: dict[int, Synthesis | BaseException] = {}
+    torch.set_num_threads(threads)
+    given = scripts(model)
+    alone = [model.speak(one).samples for one in given]
+    ended: dict[int, Any] = {}
     running: list[int] = []
 
     class Leaving(Observer):
@@ -87,28 +90,23 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
             running.append(1)
             raise Cancelled
 
-    turns = {
-        id(one): Turn(one, lambda found, key=id(one): ended.__setitem__(key, found), observer)  # type: ignore[misc]
-        for one, observer in ((first, Leaving()), (second, Observer()), (third, Observer()))
-    }
-    waiting = [turns[id(first)], turns[id(second)]]
+    observers = Leaving(), Observer(), Observer()
+    waiting = [Turn(given[number], partial(ended.__setitem__, number), one) for number, one in enumerate(observers)]
 
     def following() -> Turn | None:
-        if running and id(third) not in ended and turns[id(third)] not in begun:
-            waiting.append(turns[id(third)])
-        if not waiting:
-            return None
-        begun.append(waiting.pop(0))
-        return begun[-1]
+        return waiting.pop(0) if len(waiting) > 1 or (waiting and running) else None
 
-    begun: list[Turn] = []
     speak_together(model, following, 2)
-    assert isinstance(ended[id(first)], Cancelled)
-    for one in (second, third):
-        found = ended[id(one)]
-        assert isinstance(found, Synthesis)
-        assert np.abs(found.samples - alone[id(one)]).max() < FARTHEST
-    assert not [one for one in threading.enumerate() if one.name == "speaker" and one.is_alive()]
+    assert isinstance(ended[0], Cancelled)
+    for number in (1, 2):
+        assert np.abs(ended[number].samples - alone[number]).max() < FARTHEST
+    # What the next text raises ends all.
+    stopped: list[object] = []
+    two = iter([Turn(one, stopped.append) for one in given[:2]])
+    with pytest.raises(StopIteration):
+        speak_together(model, two.__next__, 3)
+    assert [type(one) for one in stopped] == [Cancelled, Cancelled]
+    assert not [one for one in threading.enumerate() if one.name.startswith("speak") and one.is_alive()]
 
 
 def test_the_bench_compares_sizes_and_processes(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
