@@ -15,8 +15,25 @@ _COMMENT = re.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml.*?\?>|<!\[CDATA\[|\]\]
 _UNREAD = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS})(?:{_ATTRIBUTE}|\s+[\w:.-]+)*\s*/?>", re.IGNORECASE)
 ELEMENT = rf"</?(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*/?>"
-_ELEMENT = re.compile(rf"<([A-Za-z][\w-]{{2,}})>|{ELEMENT}")
-_EMPTY = {"img", "wbr", "input", "meta", "link", "source", "embed", "area", "base", "col", "track", "break", "mark"}
+_ELEMENT = re.compile(rf"<([A-Za-z][\w-]*)>|{ELEMENT}")
+_EMPTY = {
+    "img",
+    "wbr",
+    "input",
+    "meta",
+    "link",
+    "source",
+    "embed",
+    "area",
+    "base",
+    "col",
+    "track",
+    "break",
+    "mark",
+    "em",
+    "tt",
+    *"abiqsu",
+}
 _RAISED = re.compile(r"<(?:sup|sub)>(?=\w)", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)?[^\s<>@]+(?:@|\.)[^\s<>]+)>")
@@ -53,8 +70,10 @@ def plain_lines(text: str) -> str:
     if "<" in text:
         text = _UNREAD.sub(" ", _COMMENT.sub(" ", text))
         text = _RAISED.sub(" ", _AUTOLINK.sub(r" \1 ", text))
-        tags = _EMPTY.union(re.findall(r"</([\w:-]+)", text))  # Other names are words: "press <Enter>".
-        text = _ELEMENT.sub(lambda one: one[1] if one[1] and one[1] not in tags else "", _BLOCK.sub("\n\n", text))
+        tags = _EMPTY.union(re.findall(r"</([\w:-]+)", text.lower()))  # Other names are words: "press <Enter>".
+        text = _ELEMENT.sub(
+            lambda one: f" {one[1]} " if one[1] and one[1].lower() not in tags else "", _BLOCK.sub("\n\n", text)
+        )
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _QUOTED.sub("", text)
