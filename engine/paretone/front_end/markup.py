@@ -7,7 +7,7 @@ import html
 import re
 
 from paretone.front_end.numbers import roman
-from paretone.front_end.written_forms import LATEX
+from paretone.front_end.written_forms import LATEX, listed
 
 _BLOCKS = "p|div|li|ul|ol|h[1-6]|tr|table|br|hr|blockquote|section|article|pre|speak|title|header|footer|dd|dt"
 _ATTRIBUTE = r"\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
@@ -16,24 +16,7 @@ _UNREAD = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECA
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS})(?:{_ATTRIBUTE}|\s+[\w:.-]+)*\s*/?>", re.IGNORECASE)
 ELEMENT = rf"</?(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*/?>"
 _ELEMENT = re.compile(rf"<([A-Za-z][\w-]*)>|{ELEMENT}")
-_EMPTY = {
-    "img",
-    "wbr",
-    "input",
-    "meta",
-    "link",
-    "source",
-    "embed",
-    "area",
-    "base",
-    "col",
-    "track",
-    "break",
-    "mark",
-    "em",
-    "tt",
-    *"abiqsu",
-}
+_EMPTY = frozenset(listed("unclosed tag"))
 _RAISED = re.compile(r"<(?:sup|sub)>(?=\w)", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)?[^\s<>@]+(?:@|\.)[^\s<>]+)>")
@@ -71,9 +54,8 @@ def plain_lines(text: str) -> str:
         text = _UNREAD.sub(" ", _COMMENT.sub(" ", text))
         text = _RAISED.sub(" ", _AUTOLINK.sub(r" \1 ", text))
         tags = _EMPTY.union(re.findall(r"</([\w:-]+)", text.lower()))  # Other names are words: "press <Enter>".
-        text = _ELEMENT.sub(
-            lambda one: f" {one[1]} " if one[1] and one[1].lower() not in tags else "", _BLOCK.sub("\n\n", text)
-        )
+        text = _BLOCK.sub("\n\n", text)
+        text = _ELEMENT.sub(lambda one: f" {one[1]} " if one[1] and one[1].lower() not in tags else "", text)
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _QUOTED.sub("", text)
