@@ -36,7 +36,7 @@ def _loud_place(speech: Speech, draw: Draw) -> int:
     """A sample within loud speech, at least 0.3 s from its ends."""
     start, end = speech.span
     # Loud below 3 kHz: in a vowel, not in a sibilant.
-    low = Speech(np.repeat(speech.narrow, max(1, round(speech.rate / PITCH_RATE))), speech.rate).levels
+    low = Speech(np.repeat(speech.narrow[0], max(1, round(speech.rate / PITCH_RATE))), speech.rate).levels
     places = np.flatnonzero(low > low.max() - 12)
     inside = places[(places > (start + 0.3) * 100) & (places < (end - 0.3) * 100)]
     chosen = draw.choice(inside if len(inside) else places)

@@ -44,6 +44,16 @@ FRESH = {
     NamedVoice("gerda", "Gerda", 0.89, 1.01): "Our map ends at the river, and so does the patience of my wife.",
     NamedVoice("helga", "Helga", 1.1, 0.98): "The film began without sound, and nobody in the room objected.",
 }
+THIRD = {
+    NamedVoice("ines", "Ines", 0.92, 0.94): "The carpet is older than the house, and it has seen worse parties.",
+    NamedVoice("jutta", "Jutta", 1.09, 1.0): "Take the stairs on the right, because the others lead to the kitchen.",
+    NamedVoice("katja", "Katja", 0.88, 0.99): "Three of the boats were named after the same impatient woman.",
+    NamedVoice("lotte", "Lotte", 1.01, 0.94): "A thin layer of ash covered the chairs in front of the cafe.",
+    NamedVoice("mila", "Mila", 1.11, 1.03): "My neighbor tunes his radio to static and calls it the ocean.",
+    NamedVoice("nele", "Nele", 0.96, 1.01): "The bus driver waved us through and would not take our money.",
+    NamedVoice("paula", "Paula", 1.06, 1.01): "They found the missing page inside a recipe for pickled plums.",
+    NamedVoice("runa", "Runa", 0.85, 0.97): "Every evening the ferryman counts his coins beneath the lamp.",
+}
 
 
 def export_set(folder: Path, teacher: NaturalTeacher, prompts: dict[NamedVoice, str], sentences: str) -> None:
@@ -60,6 +70,7 @@ def export_all(folder: Path) -> None:
     export_set(folder / "seen", teacher, SEEN, "held_out_seen.txt")
     export_set(folder / "unseen", teacher, UNSEEN, "held_out.txt")
     export_set(folder / "fresh", teacher, FRESH, "held_out_fresh.txt")
+    export_set(folder / "third", teacher, THIRD, "held_out_third.txt")
 
 
 if __name__ == "__main__":

@@ -132,10 +132,8 @@ def checked(speech: Speech, faults: Sequence[Fault] = FAULTS) -> Checked:
 
 def strict(names: Sequence[str], asked: bool) -> tuple[str, int]:
     """Problem and exit code of takes with these ``names`` that have faults, if it was ``asked`` for; else none."""
-    if not names or not asked:
-        return "", 0
     shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    return f"Faults were found: {shown}.", FaultError.exit_code
+    return (f"Faults were found: {shown}.", FaultError.exit_code) if names and asked else ("", 0)
 
 
 def sentences(found: Checked) -> list[str]:

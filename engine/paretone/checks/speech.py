@@ -17,16 +17,10 @@ from paretone.reading import until_changed
 from paretone.setting.take import Take
 
 LEVEL_SECONDS = 0.01
-FRAME_SECONDS = 0.02
-SPEECH = 30.0
-"""Decibels below the loud parts down to which a frame counts as speech."""
-SHORT_PAUSE = 0.2
-"""Pauses up to this length, in seconds, count as speech for the pace; longer ones do not."""
+FRAME_SECONDS = 2 * LEVEL_SECONDS
 FLOOR = 1e-10
 """Power added before logarithms: −100 dB of full scale."""
 VOWELS = frozenset("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
-VOWEL_SECONDS, CONSONANT_SECONDS, END_SECONDS = 0.08, 0.05, 0.2
-"""Usual lengths, by which takes of different texts differ least; the last is how much longer the last sounds are."""
 PITCH_RATE = 6000
 
 
@@ -45,13 +39,9 @@ class Speech:
     """Cosine of the speaker embeddings of speech and prompt, if it was measured."""
 
     @cached_property
-    def finite(self) -> np.ndarray:
-        return np.isfinite(self.samples)
-
-    @cached_property
     def raw(self) -> np.ndarray:
         """Samples (n,) float32, with zeros for those that are not numbers."""
-        return np.where(self.finite, np.asarray(self.samples, np.float32), np.float32(0))
+        return np.where(np.isfinite(self.samples), self.samples, 0).astype(np.float32)
 
     @cached_property
     def sound(self) -> np.ndarray:
@@ -65,10 +55,13 @@ class Speech:
     @cached_property
     def levels(self) -> np.ndarray:
         """Decibels of full scale of each 10 ms, (frames,)."""
-        window = max(1, round(LEVEL_SECONDS * self.rate))
-        count = len(self.sound) // window
-        frames = self.sound[: count * window].reshape(count, window)
-        return 10 * np.log10(np.einsum("ij,ij->i", frames, frames) / window + FLOOR)
+        frames = self._frames(1)
+        return 10 * np.log10(np.einsum("ij,ij->i", frames, frames) / frames.shape[1] + FLOOR)
+
+    def _frames(self, tens: int) -> np.ndarray:
+        """Sound in frames of ``tens`` times 10 ms, (frames, samples)."""
+        width = tens * max(1, round(LEVEL_SECONDS * self.rate))
+        return self.sound[: len(self.sound) // width * width].reshape(-1, width)
 
     @cached_property
     def loud(self) -> float:
@@ -78,73 +71,63 @@ class Speech:
 
     @cached_property
     def speaking(self) -> np.ndarray:
-        """Whether each 10 ms is speech, (frames,) bool."""
-        return self.levels > max(self.loud - SPEECH, -75.0)
+        """Whether each 10 ms is speech: at most 30 dB below the loud parts, (frames,) bool."""
+        return self.levels > max(self.loud - 30.0, -75.0)
 
     @cached_property
     def span(self) -> tuple[float, float]:
         """Start and end of the speech in seconds; both 0 without speech."""
-        places = np.flatnonzero(self.speaking)
-        if not len(places):
-            return 0.0, 0.0
-        return float(places[0]) * LEVEL_SECONDS, float(places[-1] + 1) * LEVEL_SECONDS
+        found = runs(self.speaking)
+        return (found[0][0] * LEVEL_SECONDS, found[-1][1] * LEVEL_SECONDS) if found else (0.0, 0.0)
 
     def pauses(self, shortest: float) -> list[tuple[int, int]]:
         """Frames, start and end, of runs of at least ``shortest`` seconds without speech."""
         return [one for one in runs(~self.speaking) if (one[1] - one[0]) * LEVEL_SECONDS >= shortest]
 
-    @cached_property
-    def ends_in_noise(self) -> bool:
-        """Whether the text's last sound is a noise without a voice, as in "roof" and "month"."""
-        return bool(re.search(r"[fvθð]\W*$", "".join(_phonemes(self.text)[-1:])))
+    @property
+    def last_sound(self) -> str:
+        """Last phoneme of the text, or ``""``."""
+        return re.sub(r"\W", "", "".join(_phonemes(self.text)[-1:]))[-1:]
 
     @cached_property
     def pace(self) -> float | None:
-        """Usual length of the text's sounds over that of the speech; ``None`` without text that can be counted."""
+        """Usual length of the text's sounds (by which takes of different texts differ least) over that of the speech
+        without pauses of more than 0.2 s; ``None`` without text that can be counted."""
         vowels = syllables(self.text)
-        spoken = len(self.levels) - sum(end - start for start, end in self.pauses(SHORT_PAUSE))
+        spoken = len(self.levels) - sum(end - start for start, end in self.pauses(0.2))
         if not vowels or not spoken:
             return None
         consonants = sum(map(str.isalpha, "".join(_phonemes(self.text)))) - vowels
-        return (VOWEL_SECONDS * vowels + CONSONANT_SECONDS * consonants + END_SECONDS) / (LEVEL_SECONDS * spoken)
+        # Last sounds are longer by 0.2 s in all.
+        return (0.08 * vowels + 0.05 * consonants + 0.2) / (LEVEL_SECONDS * spoken)
 
     @cached_property
     def spectra(self) -> np.ndarray:
         """Power spectra of frames of 20 ms, (frames, bins)."""
-        width = max(2, round(FRAME_SECONDS * self.rate))
-        count = len(self.sound) // width
-        frames = self.sound[: count * width].reshape(count, width) * np.hanning(width).astype(np.float32)
-        found = np.fft.rfft(frames, axis=1)
-        return (found.real**2 + found.imag**2) / width
+        frames = self._frames(2)
+        found = np.fft.rfft(frames * np.hanning(frames.shape[1]).astype(np.float32), axis=1)
+        return (found.real**2 + found.imag**2) / frames.shape[1]
 
     @property
     def bin_hertz(self) -> float:
-        return self.rate / max(2, round(FRAME_SECONDS * self.rate))
-
-    @cached_property
-    def speaking_frames(self) -> np.ndarray:
-        """Whether each of :attr:`spectra` is speech, (frames,) bool."""
-        count = len(self.spectra)
-        if len(self.speaking) < 2 * count:
-            return np.ones(count, bool)
-        pairs: np.ndarray = self.speaking[: 2 * count].reshape(-1, 2)
-        return np.any(pairs, axis=1)
-
-    @cached_property
-    def narrow(self) -> np.ndarray:
-        """Sound at about :data:`PITCH_RATE`, averaged over neighbouring samples."""
-        factor = max(1, round(self.rate / PITCH_RATE))
-        count = len(self.sound) // factor
-        return self.sound[: count * factor].reshape(count, factor).mean(1)
+        return self.rate / self._frames(2).shape[1]
 
     @property
-    def narrow_rate(self) -> int:
-        return round(self.rate / max(1, round(self.rate / PITCH_RATE)))
+    def speaking_frames(self) -> np.ndarray:
+        """Whether each of :attr:`spectra` is speech, (frames,) bool."""
+        return self.speaking[: len(self.speaking) // 2 * 2].reshape(-1, 2).any(1)
+
+    @cached_property
+    def narrow(self) -> tuple[np.ndarray, int]:
+        """Sound at about :data:`PITCH_RATE`, averaged over neighbouring samples, and its rate in Hz."""
+        factor = max(1, round(self.rate / PITCH_RATE))
+        samples = self.sound[: len(self.sound) // factor * factor].reshape(-1, factor).mean(1)
+        return samples, round(self.rate / factor)
 
     @cached_property
     def pitch(self) -> float | None:
         """Median fundamental frequency in hertz; ``None`` with less than 0.2 s of voice."""
-        curve = log_pitch(self.narrow, self.narrow_rate)
+        curve = log_pitch(*self.narrow)
         voiced = curve[curve > 0]
         return float(np.exp(np.median(voiced))) if len(voiced) >= FEWEST else None
 

@@ -44,15 +44,6 @@ BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
 """Longer takes are not listened to: the time grows faster than their words."""
-MOST_WORDS = 3000
-"""Words after which the decoder is loaded anew."""
-LEAST_PHONES, LEAST_MISHEARD, LEAST_AGAIN, LEAST_ADDED, MOST_BETWEEN = 6, 12, 3, 4, 3
-"""Phones of the shortest words that are missed, replaced by other sounds, heard again and added (two phones fit
-anywhere), and of the longest word between added ones."""
-LEAST_UNCLEAR, LEAST_REPLACED = 3, 5
-"""Other phones in a row from which going back is looked for alone, and phones of words in a row that it must find."""
-AROUND = BACK + 1
-"""Words on either side of such phones that are aligned again."""
 FRAME_BYTES = 2 * RATE // FRAMES_PER_SECOND
 
 
@@ -109,7 +100,7 @@ def missing(speech: Speech) -> Iterator[Found]:
         # Words in whose place as much else was heard were rather misheard, if they are few.
         others = sum(len(one.phones) for one in listened.heard if one.word < 0 and start <= one.start < stop)
         phones = sum(map(len, listened.spelled[first:end]))
-        sure = _sure(phones, LEAST_MISHEARD if 2 * others >= phones else LEAST_PHONES)
+        sure = _sure(phones, 12 if 2 * others >= phones else 6)
         yield start, max(start, stop), sure, f"“{quoted}” {'is' if end == first + 1 else 'are'} missing."
 
 
@@ -121,7 +112,7 @@ def repeated(speech: Speech) -> Iterator[Found]:
         if 0 <= one.word <= latest:
             run.append(one)
         elif run and one.word > latest:
-            sure = _sure(sum(len(listened.spelled[word.word]) for word in run), LEAST_AGAIN)
+            sure = _sure(sum(len(listened.spelled[word.word]) for word in run), 3)
             said = " ".join(listened.words[word.word] for word in run)
             yield run[0].start, run[-1].end, sure, f"“{said}” is said again."
             run = []
@@ -129,25 +120,38 @@ def repeated(speech: Speech) -> Iterator[Found]:
 
 
 def added(speech: Speech) -> Iterator[Found]:
-    """Phones that are not of the text. Runs on either side of one short word count together: other sounds are taken for
-    it."""
+    """Phones that are not of the text, and words out of its order next to three or more of them (two fit anywhere),
+    heard in place of others. Runs on either side of one word of up to three phones count together, as it may be, too.
+    """
     listened = listen(speech)
-    heard, spelled = listened.heard, listened.spelled
-    said, groups = {one.word for one in heard}, list[list[int]]()
-    for place in (place for place, one in enumerate(heard) if one.word < 0):
+    heard, spelled, ordered = listened.heard, listened.spelled, _in_order(listened)
+    groups = list[list[int]]()
+    for place in (place for place in range(len(heard)) if place not in ordered):
         words = heard[groups[-1][-1] + 1 : place] if groups else ()
-        if groups and len(words) < 2 and all(len(spelled[one.word]) <= MOST_BETWEEN for one in words):
+        if groups and len(words) < 2 and all(len(spelled[one.word]) <= 3 for one in words):
             groups[-1].append(place)
         else:
             groups.append([place])
     for group in groups:
         start, end = heard[group[0]].start, heard[group[-1]].end
-        first = max((one.word for one in heard[: group[0]]), default=-1)
-        last = next((one.word for one in heard[group[-1] :] if one.word > first), len(spelled))
+        first = max((heard[place].word for place in ordered if place < group[0]), default=-1)
+        last = min((heard[place].word for place in ordered if place > group[-1]), default=len(spelled))
+        others = sum(len(heard[place].phones) for place in group)
+        taken = sum(len(spelled[heard[place].word]) for place in group if heard[place].word >= 0)
         # Words that were not heard there may be among them, misheard.
-        phones = sum(len(heard[place].phones) for place in group)
-        phones -= sum(len(spelled[word]) for word in range(first + 1, last) if word not in said)
-        yield start, end, _sure(phones, LEAST_ADDED), f"{end - start:.1f} s of speech are not in the text."
+        unheard = {*range(first + 1, last)} - {heard[place].word for place in ordered}
+        phones = others + taken * (others > 2) - sum(len(spelled[word]) for word in unheard)
+        yield start, end, _sure(phones, 4), f"{end - start:.1f} s of speech are not in the text."
+
+
+def _in_order(listened: Listened) -> list[int]:
+    """Places of the heard words that make most of the text, in phones, in its order."""
+    heard, ways = listened.heard, [(0, list[int]())]
+    for place, one in enumerate(heard):
+        if one.word >= 0:
+            phones, before = max(way for way in ways if not way[1] or heard[way[1][-1]].word < one.word)
+            ways.append((phones + len(listened.spelled[one.word]), [*before, place]))
+    return max(ways)[1]
 
 
 def _sure(phones: int, least: int) -> float:
@@ -233,8 +237,8 @@ def _walked(raw: bytes, spelled: Sequence[str], phone_price: float) -> list[Segm
     import pocketsphinx
 
     decoder, known = _decoder()
-    if len(known) > MOST_WORDS:
-        _decoder.cache_clear()
+    if len(known) > 3000:
+        _decoder.cache_clear()  # Its dictionary is nearly full.
         decoder, known = _decoder()
     logarithms, count = decoder.get_logmath(), len(spelled)
     graph = pocketsphinx.FsgModel("text", logarithms, 1.0, count + 2)
@@ -283,14 +287,14 @@ def decoded(
     unclear = [
         number
         for number, (before, after) in enumerate(pairwise([-1, *words, len(found)]))
-        if sum(bool(name) for name, _, _ in found[before + 1 : after]) >= LEAST_UNCLEAR
+        if sum(bool(name) for name, _, _ in found[before + 1 : after]) >= 3
     ]
     if not unclear:
         return found, []
     # Slurred words fit other phones better than their own. The part around them is aligned a second time, with other
-    # phones less likely, to tell whether words are repeated.
-    first = words[unclear[0] - AROUND] if unclear[0] > AROUND else 0
-    last = words[unclear[-1] + AROUND] if unclear[-1] + AROUND < len(words) else len(found)
+    # phones less likely, to tell whether words, of five phones in a row, are repeated.
+    first, end = unclear[0] - BACK - 1, unclear[-1] + BACK + 1
+    first, last = words[first] if first > 0 else 0, words[end] if end < len(words) else len(found)
     inside = [int(found[place][0]) for place in words if first <= place < last]
     start, frame = (min(inside), found[first][1]) if first else (0, 0)
     stop, until = (max(inside) + 1, found[last][1]) if last < len(found) else (len(spelled), len(raw))
@@ -301,7 +305,7 @@ def decoded(
     for place in (int(name) if name.isdecimal() else -1 for name, _, _ in again if name):
         run = run + len(spelled[place].split()) if 0 <= place <= latest else 0
         latest, longest = max(latest, place), max(longest, run)
-    return found, again if longest >= LEAST_REPLACED else []
+    return found, again if longest >= 5 else []
 
 
 if __name__ == "__main__":

@@ -93,8 +93,10 @@ def test_words_that_are_not_said_are_named(clean: list[bench.Clean]) -> None:
         ("Our heating [F EY L] the coldest night", False),
         ("Our heating [F EY L] coldest [D AO] night", False),
         ("Our [HH IY T IH NG] the coldest night", False),
+        ("Our heating [F EY] Our [D] the coldest night", True),
+        ("[F EY] Our heating Our heating the coldest night", False),
     ],
-    ids=["around a short word", "three phones", "around a long word", "a misheard word"],
+    ids=["around a short word", "three phones", "around a long word", "misheard", "taken for another word", "repeated"],
 )
 def test_other_phones_count_together_around_a_short_word(
     heard: str, found: bool, clean: list[bench.Clean], monkeypatch: pytest.MonkeyPatch
@@ -199,14 +201,15 @@ def test_the_last_sound_of_a_text_is_no_burst(clean: list[bench.Clean]) -> None:
     until, noise = round(speech.span[1] * speech.rate), np.random.default_rng(0).standard_normal(speech.rate // 6)
     noise *= 10 ** ((speech.loud - 20) / 20)
 
-    def marked(pause: float, text: str) -> bool:
-        silence = np.zeros(round(pause * speech.rate))
-        ended = np.concatenate([speech.sound[:until], silence, noise, np.zeros(speech.rate // 4)])
+    def marked(pause: float, text: str, seconds: float = 0.2) -> bool:
+        silence, some = np.zeros(round(pause * speech.rate)), noise[: round(seconds * speech.rate)]
+        ended = np.concatenate([speech.sound[:until], silence, some, np.zeros(speech.rate // 4)])
         return bench.found(replace(speech, samples=ended, text=text), fault("burst"))
 
     roof = "We will meet at the old harbor, and talk about the roof."
     assert marked(0.0, speech.text) and not marked(0.0, roof)
     assert marked(0.15, roof), "after a pause it is not the roof's"
+    assert marked(0.1, speech.text, 0.06) and not marked(0.1, "At night.", 0.06), "stops are released"
 
 
 def test_seams_of_a_take_are_those_of_its_trace() -> None:

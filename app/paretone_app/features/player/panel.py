@@ -172,12 +172,10 @@ class WaveStrip(QSlider):
         """A band over each fault, with a bar at its top that colour-blind people see as well."""
         band = QColor(self._colours.warning)
         for one in self._checked.findings:
-            left = self._place(one.start)
-            width = max(4.0, self._place(one.end) - left)
-            band.setAlpha(50)
-            painter.fillRect(QRectF(left, 0, width, self.height()), band)
-            band.setAlpha(255)
-            painter.fillRect(QRectF(left, 0, width, 3), band)
+            left, width = self._place(one.start), max(4.0, self._place(one.end - one.start))
+            for alpha, height in ((50, self.height()), (255, 3)):
+                band.setAlpha(alpha)
+                painter.fillRect(QRectF(left, 0, width, height), band)
 
     def _place(self, seconds: float) -> float:
         return seconds / self.room * self.width()

@@ -39,10 +39,8 @@ class TakeJudging(QObject):
     """Runs judges on takes at idle times. A new job cancels the judging, which is repeated later; the job waits at
     most a third of a second."""
 
-    judged = Signal(str, object)
-    """A take's id, and the judges' figures by name."""
-    checked = Signal(str, object)
-    """A take's id, and its faults."""
+    judged = Signal(str, object, object)
+    """A take's id, the judges' figures by name, and its faults."""
 
     def __init__(
         self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
@@ -72,8 +70,7 @@ class TakeJudging(QObject):
 
     def _note(self, _take: str, event: Event) -> None:
         if isinstance(event, TakeJudged):
-            self.judged.emit(event.take, event.figures)
-            self.checked.emit(event.take, event.checked)
+            self.judged.emit(event.take, event.figures, event.checked)
         elif isinstance(event, JobFailed):
             # It would fail for other takes, too.
             self._work.clear()
@@ -113,8 +110,7 @@ class TakesPresenter(Presenter):
         self._kept.changed.connect(self._count_gains)
         self._count_gains()
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
-        self.judging.judged.connect(self._keep_figures)
-        self.judging.checked.connect(self._keep_faults)
+        self.judging.judged.connect(self._keep_judged)
         self.findings: dict[str, Checked] = {}
         """Faults of takes checked in this session."""
         self._asked: set[str] = set()
@@ -186,8 +182,7 @@ class TakesPresenter(Presenter):
     def shut_down(self) -> None:
         self.judging.shut_down()
         # Judgements may still arrive from the engine, after the library is closed.
-        self.judging.judged.disconnect(self._keep_figures)
-        self.judging.checked.disconnect(self._keep_faults)
+        self.judging.judged.disconnect(self._keep_judged)
 
     def _count_gains(self) -> None:
         self._state.gains.set_takes(self._kept.measured)
@@ -214,8 +209,11 @@ class TakesPresenter(Presenter):
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
-    def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
+    def _keep_judged(self, take: str, figures: Mapping[str, float], found: Checked) -> None:
         self._keep(self._kept.measure, take, figures)
+        self.findings[take] = found
+        self._show_faults()
+        self.faults_found.emit()
 
     def _keep(self, measure: Callable[..., None], *found: object) -> None:
         with told(self._notices.warn):
@@ -243,11 +241,6 @@ class TakesPresenter(Presenter):
         now = self._state.playing.now
         self.takes.model.set_playing(now.key if now.sounding else "")
         self._show_faults()
-
-    def _keep_faults(self, take: str, found: Checked) -> None:
-        self.findings[take] = found
-        self._show_faults()
-        self.faults_found.emit()
 
     def _show_faults(self) -> None:
         """Mark the faults of the take in the player; those of lanes of earlier sessions are looked for first."""

@@ -152,7 +152,7 @@ def judged(jobs: Jobs) -> TakeJudging:
 
 def test_takes_are_judged_one_by_one(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
     said: list[tuple[str, dict]] = []
-    judged.judged.connect(lambda one, figures: said.append((one, figures)))
+    judged.judged.connect(lambda one, figures, _found: said.append((one, figures)))
     for index in range(2):
         judged.add(take(index))
     for index in range(2):
@@ -199,8 +199,7 @@ def test_the_engine_judges_takes_of_any_model(only_words: None, monkeypatch: pyt
     engine = EngineThread(events.append, small_speech.load)
     engine.start()
     judged, said = TakeJudging(Jobs(engine.submit)), []
-    for signal in (judged.judged, judged.checked):
-        signal.connect(lambda one, found: said.append((one, found)))
+    judged.judged.connect(lambda one, *found: said.extend((one, each) for each in found))
     heard = read_recording(voice(FIRST).audio)
     samples = np.concatenate([heard.samples, np.zeros(2 * heard.sample_rate, np.float32)])
     text = voice(FIRST).transcript
