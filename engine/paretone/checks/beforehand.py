@@ -20,9 +20,6 @@ from paretone.checks.signal import Found, sureness
 from paretone.checks.speech import FLOOR, FRAME_SECONDS, Speech, prompt_of
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, Voice
 
-NOISE = 22.0
-"""Decibels of the speech above its noise below which a prompt is noisy."""
-
 
 def length(speech: Speech) -> Iterator[Found]:
     sure = max(sureness(-speech.seconds, -2.0, 0.3), sureness(speech.seconds, 30.0, 3.0))
@@ -36,7 +33,7 @@ def late(speech: Speech) -> Iterator[Found]:
 
 def noise(speech: Speech) -> Iterator[Found]:
     above = signal_to_noise(speech)
-    yield 0.0, speech.seconds, sureness(-above, -NOISE, 2.0), f"Its noise is {above:.0f} dB below the speech."
+    yield 0.0, speech.seconds, sureness(-above, -22.0, 2.0), f"Its noise is {above:.0f} dB below the speech."
 
 
 def signal_to_noise(speech: Speech) -> float:
@@ -55,7 +52,7 @@ def reverberation(speech: Speech) -> Iterator[Found]:
     """Sounds that nowhere fade fast: in a dry room 2 % of the falls within 80 ms are of 14.5 dB or more. Noise would
     hide them."""
     levels = np.maximum(speech.levels, speech.loud - 45)
-    if len(levels) >= 100 and signal_to_noise(speech) >= NOISE:
+    if len(levels) >= 100 and signal_to_noise(speech) >= 18:
         fall = float(np.quantile(levels[:-8] - levels[8:], 0.98))
         said = f"Its sounds fade by only {fall:.0f} dB in 80 ms."
         yield 0.0, speech.seconds, sureness(-fall, -14.5, 1.0), said

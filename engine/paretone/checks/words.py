@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,8 @@ BEAMS = {"beam": 1e-40, "pbeam": 1e-40, "wbeam": 1e-30}
 """Wide enough for four words that are left out, narrow enough for 0.1 s per second of speech."""
 LONGEST_SECONDS = 60.0
 """Longer takes are not listened to: the time grows faster than their words."""
+LEAST_OTHERS = 3
+"""Phones that are not of the text: fewer fit anywhere."""
 FRAME_BYTES = 2 * RATE // FRAMES_PER_SECOND
 
 
@@ -105,53 +108,50 @@ def missing(speech: Speech) -> Iterator[Found]:
 
 
 def repeated(speech: Speech) -> Iterator[Found]:
-    """Runs of words that were heard before."""
+    """Words that were heard out of the text's order, without other phones next to them."""
     listened = listen(speech)
-    latest, run = -1, list[Heard]()
-    for one in (*(listened.again or listened.heard), Heard(len(listened.words), 0.0, 0.0)):
-        if 0 <= one.word <= latest:
-            run.append(one)
-        elif run and one.word > latest:
-            sure = _sure(sum(len(listened.spelled[word.word]) for word in run), 3)
-            said = " ".join(listened.words[word.word] for word in run)
+    for group, _ in _besides(listened.again or listened.heard, listened.spelled):
+        run = [one for one in group if one.word >= 0]
+        if run and sum(len(one.phones) for one in group) < LEAST_OTHERS:
+            said = " ".join(listened.words[one.word] for one in run)
+            sure = _sure(sum(len(listened.spelled[one.word]) for one in run), 3)
             yield run[0].start, run[-1].end, sure, f"“{said}” is said again."
-            run = []
-        latest = max(latest, one.word)
 
 
 def added(speech: Speech) -> Iterator[Found]:
-    """Phones that are not of the text, and words out of its order next to three or more of them (two fit anywhere),
-    heard in place of others. Runs on either side of one word of up to three phones count together, as it may be, too.
-    """
+    """Phones that are not of the text, and words out of its order next to them, which were heard in place of others."""
     listened = listen(speech)
-    heard, spelled, ordered = listened.heard, listened.spelled, _in_order(listened)
-    groups = list[list[int]]()
-    for place in (place for place in range(len(heard)) if place not in ordered):
+    for group, left_out in _besides(listened.heard, listened.spelled):
+        start, end, phones = group[0].start, group[-1].end, sum(len(one.phones) for one in group)
+        if phones >= LEAST_OTHERS:
+            phones += sum(len(listened.spelled[one.word]) for one in group if one.word >= 0)
+        # Words that are left out there may be among them, misheard.
+        phones -= sum(len(listened.spelled[word]) for word in left_out)
+        yield start, end, _sure(phones, 4), f"{end - start:.1f} s of speech are not in the text."
+
+
+def _besides(heard: Sequence[Heard], spelled: Sequence[Sequence[str]]) -> Iterator[tuple[list[Heard], set[int]]]:
+    """What was heard besides the words that make most of the text, in phones, in its order: groups of other phones and
+    of further words, each with the words of the text that are left out there. On either side of one word of up to three
+    phones is one group, as other sounds are taken for short words."""
+    ways = [(0, list[int]())]
+    for place, one in enumerate(heard):
+        if one.word >= 0:
+            before = (way for way in ways if not way[1] or heard[way[1][-1]].word < one.word)
+            phones, way = max(before, key=itemgetter(0))
+            ways.append((phones + len(spelled[one.word]), [*way, place]))
+    ordered, groups = max(ways, key=itemgetter(0))[1], list[list[int]]()
+    for place in sorted({*range(len(heard))} - {*ordered}):
         words = heard[groups[-1][-1] + 1 : place] if groups else ()
         if groups and len(words) < 2 and all(len(spelled[one.word]) <= 3 for one in words):
             groups[-1].append(place)
         else:
             groups.append([place])
     for group in groups:
-        start, end = heard[group[0]].start, heard[group[-1]].end
         first = max((heard[place].word for place in ordered if place < group[0]), default=-1)
         last = min((heard[place].word for place in ordered if place > group[-1]), default=len(spelled))
-        others = sum(len(heard[place].phones) for place in group)
-        taken = sum(len(spelled[heard[place].word]) for place in group if heard[place].word >= 0)
-        # Words that were not heard there may be among them, misheard.
-        unheard = {*range(first + 1, last)} - {heard[place].word for place in ordered}
-        phones = others + taken * (others > 2) - sum(len(spelled[word]) for word in unheard)
-        yield start, end, _sure(phones, 4), f"{end - start:.1f} s of speech are not in the text."
-
-
-def _in_order(listened: Listened) -> list[int]:
-    """Places of the heard words that make most of the text, in phones, in its order."""
-    heard, ways = listened.heard, [(0, list[int]())]
-    for place, one in enumerate(heard):
-        if one.word >= 0:
-            phones, before = max(way for way in ways if not way[1] or heard[way[1][-1]].word < one.word)
-            ways.append((phones + len(listened.spelled[one.word]), [*before, place]))
-    return max(ways)[1]
+        left_out = {*range(first + 1, last)} - {heard[place].word for place in ordered}
+        yield [heard[place] for place in group], left_out
 
 
 def _sure(phones: int, least: int) -> float:
