@@ -108,14 +108,14 @@ def missing(speech: Speech) -> Iterator[Found]:
 
 
 def repeated(speech: Speech) -> Iterator[Found]:
-    """Words that were heard out of the text's order, without other phones next to them."""
+    """Words that were heard out of the text's order, and more of them than of other phones next to them."""
     listened = listen(speech)
     for group, _ in _besides(listened.again or listened.heard, listened.spelled):
-        run = [one for one in group if one.word >= 0]
-        if run and sum(len(one.phones) for one in group) < LEAST_OTHERS:
+        run, others = [one for one in group if one.word >= 0], sum(len(one.phones) for one in group)
+        phones = sum(len(listened.spelled[one.word]) for one in run)
+        if run and (others < LEAST_OTHERS or others < phones):
             said = " ".join(listened.words[one.word] for one in run)
-            sure = _sure(sum(len(listened.spelled[one.word]) for one in run), 3)
-            yield run[0].start, run[-1].end, sure, f"“{said}” is said again."
+            yield run[0].start, run[-1].end, _sure(phones, 3), f"“{said}” is said again."
 
 
 def added(speech: Speech) -> Iterator[Found]:
