@@ -115,7 +115,7 @@ class Speech:
     @property
     def speaking_frames(self) -> np.ndarray:
         """Whether each of :attr:`spectra` is speech, (frames,) bool."""
-        return self.speaking[: len(self.speaking) // 2 * 2].reshape(-1, 2).any(1)
+        return np.logical_or.reduce(self.speaking[: len(self.speaking) // 2 * 2].reshape(-1, 2), axis=1)
 
     @cached_property
     def narrow(self) -> tuple[np.ndarray, int]:
