@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 Made = TypeVar("Made")
+VOICES = 4
+"""Number of voices kept ready: those that requests to a server take turns with."""
 
 
 class LastUsed(Generic[Made]):

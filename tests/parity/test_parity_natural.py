@@ -30,7 +30,7 @@ from paretone.models.minis.natural_decoder import (
     PulseSpectra,
     PulseTrain,
     Spectra,
-    half_turns,
+    turned,
 )
 from tests.engine.front_end.references import references
 from tests.workload import only_in_full, workload
@@ -50,7 +50,7 @@ class Original:
     hidden: np.ndarray
     """(n, 256) after its fourth block."""
     spectra: tuple[np.ndarray, ...]
-    """Five of (601, n); the second as the graph gives it, before it becomes half-turns."""
+    """Five of (601, n) as the graph gives them; the second becomes half-turns."""
     pitch: np.ndarray
     """(n,) hertz."""
 
@@ -69,9 +69,10 @@ class Original:
 
     @property
     def own_spectra(self) -> tuple[np.ndarray, ...]:
-        """As ours are: all phases in radians."""
-        harmonic, turns, *others = self.spectra
-        return harmonic, half_turns(torch.from_numpy(turns)).numpy(), *others
+        """As ours are: all phases as unit complex numbers."""
+        harmonic, turns, noise, free, phase = self.spectra
+        phases = (turned(torch.from_numpy(one)).numpy() for one in (np.tanh(turns) * np.pi, phase))
+        return harmonic, next(phases), noise, free, next(phases)
 
     @property
     def own_pitch(self) -> Tensor:
@@ -158,9 +159,8 @@ def test_spectra_with_the_same_rounding_are_the_same(decoder: NaturalDecoder, or
 
 def excitation(original: Original) -> tuple[Tensor, Tensor]:
     """Pulses of the pitch, and their spectra."""
-    train, transform = PulseTrain(), PulseSpectra()
-    pulses = torch.cat([train.push(torch.from_numpy(original.pitch)), train.finish()])
-    return pulses, torch.cat([transform.push(pulses), transform.finish()])
+    pulses = PulseTrain().push(torch.from_numpy(original.pitch), last=True)
+    return pulses, PulseSpectra().push(pulses, last=True)
 
 
 def test_pulses_and_their_spectra_are_the_same(originals: list[Original]):

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from paretone.last_used import VOICES
 from paretone.sampling.tokens import Truncation
 
 SPARE = 16
@@ -113,10 +114,6 @@ class KeyValueCache:
             self.prefix = None
 
 
-MOST_KEPT = 4
-"""Number of prefixes kept, one per voice."""
-
-
 @dataclass(frozen=True)
 class _Beginning:
     embedded: Tensor
@@ -154,7 +151,7 @@ class Prefixes:
     def remember(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> None:
         cache.prefix = cache.kept()
         self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.prefix))
-        del self._beginnings[:-MOST_KEPT]
+        del self._beginnings[:-VOICES]
 
 
 class CausalReader(Protocol):

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from paretone.errors import Cancelled
+from paretone.last_used import VOICES
 from paretone.models.families.language_network import TokenModel
 from paretone.sampling import tokens
 from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
-from paretone.sampling.cache import MOST_KEPT
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
 from tests.engine.recorder import Follower
@@ -125,10 +125,10 @@ def test_all_of_the_prompt_may_be_shared(model: TokenModel, shared: int) -> None
 
 def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:
     request = request_in(model, VOICE, [5])
-    for first in range(MOST_KEPT):
+    for first in range(VOICES):
         filled(model, request)
         filled(model, request_in(model, [first, 8, 8], [5]))
-    assert len(model.prefixes) == MOST_KEPT
+    assert len(model.prefixes) == VOICES
     cache = model.cache(10)
     positions = torch.arange(3)
     assert model.prefixes.restore(cache, request.embedded[:, :3], positions) and cache.length == 3

@@ -25,7 +25,7 @@ from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
 from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
 from paretone.front_end.speakable import other_language, unread_transcript
-from paretone.last_used import LastUsed
+from paretone.last_used import VOICES, LastUsed
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.text import (
@@ -130,14 +130,14 @@ class TextFrontEnd(Protocol):
 
 
 class PromptReader:
-    """Reads voices, and caches the last one."""
+    """Reads voices, and caches the last ones."""
 
     def __init__(self, phones: Container[str] | None = None) -> None:
         """``phones``: those of a bundled model, with one token per frame, for which recordings and their mel are cut to
         complete frames; a voice with other phones is treated as one without. Without them, the spectrogram has one
         frame more than in the duration rule (upstream)."""
         self._phones, self._mel = phones, MelFrontEnd()
-        self._prompts: LastUsed[Prompt] = LastUsed(1)
+        self._prompts: LastUsed[Prompt] = LastUsed(VOICES)
 
     def __call__(self, voice: Voice) -> Prompt:
         """Prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""

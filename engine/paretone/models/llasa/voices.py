@@ -15,7 +15,7 @@ from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
 from paretone.extras import needing
-from paretone.last_used import LastUsed
+from paretone.last_used import VOICES, LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.voices import (
     USUAL_RATE,
@@ -124,7 +124,7 @@ class VoiceReader:
     def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
         """``codes``: number of codes in the language model."""
         self._encoder, self._codes = encoder, codes
-        self._prompts: LastUsed[LlasaPrompt] = LastUsed(1)
+        self._prompts: LastUsed[LlasaPrompt] = LastUsed(VOICES)
 
     def __call__(self, voice: Voice, check: Check = lambda: None, status: Status = lambda text: None) -> LlasaPrompt:
         """Prepare a voice; ``check`` may raise to cancel. Raises :class:`AudioError`, :class:`TextError`, and

@@ -141,26 +141,28 @@ class LmMiniFrontEnd(speaking.MiniFrontEnd[SpeechTokenizer]):
         return tuple(codes.tolist())
 
 
+FIRST = 24
+"""Tokens decoded first: a sound depends on up to 22 tokens after it, so fewer give none."""
 GATHERED = 8
-"""Tokens decoded at once: enough that operator calls cost little; 170 to 200 ms of speech."""
+"""Tokens decoded at once later: enough that operator calls cost little; 170 to 200 ms of speech."""
 
 
 class GatheringDecoder(TokenDecoder):
     def __init__(self, stream: speaking.StreamedSpeech, device: torch.device) -> None:
         self._device, self._stream = device, stream
         self._gathered: list[int] = []
-        self._least = GATHERED
+        self._least = FIRST
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._gathered.extend(tokens)
         if len(self._gathered) < self._least:
             return np.zeros(0, np.float32)
         # Later groups may be longer: what came before plays meanwhile.
-        self._least = min(2 * self._least, self.patience * GATHERED)
+        self._least = self.patience * GATHERED
         return self._stream.push(self._taken())
 
     def finish(self) -> np.ndarray:
-        return self._stream.finish(self._taken())
+        return self._stream.push(self._taken(), last=True)
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         return self._stream.whole(torch.tensor(list(tokens), dtype=torch.long, device=self._device))

@@ -14,7 +14,7 @@ from paretone.errors import TextError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
 from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
-from paretone.last_used import LastUsed
+from paretone.last_used import VOICES, LastUsed
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
@@ -72,7 +72,7 @@ class MegaMiniFrontEnd:
     def __init__(self, codec: GroupedCodec, read_prompt: PromptReader, vocabulary: PhoneVocabulary) -> None:
         self._codec, self._read_prompt, self._vocabulary = codec, read_prompt, vocabulary
         self._reader = NaturalReader()
-        self._prompts: LastUsed[MegaPrompt] = LastUsed(1)
+        self._prompts: LastUsed[MegaPrompt] = LastUsed(VOICES)
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None

@@ -64,15 +64,15 @@ _OVERSAMPLING = 2
 
 
 def moved_magnitudes(logarithms: Tensor, scale: Tensor) -> Tensor:
-    """Log magnitudes (frames, bins) with frequencies times ``scale`` (frames,)."""
+    """Log magnitudes (…, frames, bins) with frequencies times ``scale`` (frames,)."""
     source = (torch.arange(BINS, device=scale.device) / scale[:, None]).clamp(0, BINS - 1)
     return _between(logarithms, source)
 
 
 def moved_phases(spectrum: Tensor, scale: Tensor, centre: int) -> Tensor:
-    """Phases (frames, bins) in radians of a complex ``spectrum`` (frames, bins) with frequencies times ``scale``
-    (frames,). ``centre``: the sample of the window that stays in place, 0 for a filter and the window's middle for a
-    signal."""
+    """Phases, unit complex numbers (frames, bins), of a complex ``spectrum`` (frames, bins) with frequencies times
+    ``scale`` (frames,). ``centre``: the sample of the window that stays in place, 0 for a filter and the window's
+    middle for a signal."""
     size = WINDOW * _OVERSAMPLING
     half = WINDOW // 2
     # Zeros above the highest bin upsample the signal.
@@ -81,14 +81,15 @@ def moved_phases(spectrum: Tensor, scale: Tensor, centre: int) -> Tensor:
     source = (steps * scale[:, None] + half) * _OVERSAMPLING
     outside = (source < 0) | (source > size - 1)
     faster = _between(sound, source.clamp(0, size - 1)).masked_fill(outside, 0.0)
-    return torch.fft.rfft(faster.roll(centre - half, 1)).angle()
+    return torch.fft.rfft(faster.roll(centre - half, 1)).sgn()
 
 
 def _between(values: Tensor, places: Tensor) -> Tensor:
-    """``values`` (frames, n) at fractional ``places`` (frames, m); NaN in a place gives NaN."""
+    """``values`` (…, frames, n) at fractional ``places`` (frames, m); NaN in a place gives NaN."""
     low = places.nan_to_num().long()
-    high = (low + 1).clamp(max=values.shape[1] - 1)
-    return torch.lerp(values.gather(1, low), values.gather(1, high), places - low)
+    high = (low + 1).clamp(max=values.shape[-1] - 1)
+    early, late = (values.gather(-1, one.expand(*values.shape[:-1], -1)) for one in (low, high))
+    return torch.lerp(early, late, places - low)
 
 
 BLOCKS = 4
@@ -100,11 +101,11 @@ SCALE = ".scale"
 
 @dataclass(frozen=True)
 class Spectra:
-    """Output of the network, each (frames, bins): natural logarithms of magnitudes, and phases in radians."""
+    """Output of the network, each (frames, bins): natural logarithms of magnitudes, and phases as unit complex
+    numbers."""
 
     harmonic: Tensor
     harmonic_phase: Tensor
-    """Within half a turn to either side."""
     noise: Tensor
     free: Tensor
     """Spectrum of the part independent of pulses and noise."""
@@ -112,13 +113,9 @@ class Spectra:
 
     def warped(self, scale: Tensor) -> Self:
         """Scale all frequencies by ``scale`` (frames,); below 1: a longer vocal tract. NaN in it gives NaN spectra."""
-        return type(self)(
-            moved_magnitudes(self.harmonic, scale),
-            moved_phases(self._filter, scale, centre=0),
-            moved_magnitudes(self.noise, scale),
-            moved_magnitudes(self.free, scale),
-            moved_phases(self._free, scale, centre=WINDOW // 2),
-        )
+        harmonic, noise, free = moved_magnitudes(torch.stack([self.harmonic, self.noise, self.free]), scale)
+        harmonic_phase = moved_phases(self._filter, scale, centre=0)
+        return type(self)(harmonic, harmonic_phase, noise, free, moved_phases(self._free, scale, centre=WINDOW // 2))
 
     def louder(self, level: Tensor) -> Self:
         """Amplify by ``level`` (frames,), natural logarithms of a gain."""
@@ -130,16 +127,16 @@ class Spectra:
         return spectra if level is None else spectra.louder(level)
 
     def spectrum(self, pulses: Tensor, noise: Tensor) -> Tensor:
-        """(bins, frames) complex64 of the speech, from the spectra of the pulses and of white noise (frames, bins)."""
-        return (self._filter * pulses + _magnitude(self.noise) * noise + self._free).T
+        """(frames, bins) complex64 of the speech, from the spectra of the pulses and of white noise (frames, bins)."""
+        return self._filter * pulses + _magnitude(self.noise) * noise + self._free
 
     @property
     def _filter(self) -> Tensor:
-        return torch.polar(_magnitude(self.harmonic), self.harmonic_phase)
+        return _magnitude(self.harmonic) * self.harmonic_phase
 
     @property
     def _free(self) -> Tensor:
-        return torch.polar(_magnitude(self.free), self.free_phase)
+        return _magnitude(self.free) * self.free_phase
 
 
 def _magnitude(logarithm: Tensor) -> Tensor:
@@ -157,17 +154,17 @@ class SpectralNetwork(nn.Module):
         """Hidden frames (B, 256, frames) to spectra of all items' frames, one after another."""
         for block in self.blocks:
             hidden = block(hidden)
-        return self.out(hidden)
+        return self.out(hidden.mT.flatten(0, 1))
 
     def out(self, hidden: Tensor) -> Spectra:
-        """Spectra from the output of the last block, (B, 256, frames)."""
-        harmonic, turns, noise, free, phase = self.head(self.norm(hidden.mT.flatten(0, 1))).chunk(5, dim=1)
-        return Spectra(harmonic, half_turns(turns), noise, free, phase)
+        """Spectra from the output of the last block, (frames, 256)."""
+        harmonic, turns, noise, free, phase = self.head(self.norm(hidden)).chunk(5, dim=1)
+        return Spectra(harmonic, turned(turns.tanh() * torch.pi), noise, free, turned(phase))
 
 
-def half_turns(raw: Tensor) -> Tensor:
-    """Raw network output to phases in radians."""
-    return raw.tanh() * torch.pi
+def turned(phase: Tensor) -> Tensor:
+    """Phases in radians to unit complex numbers, in a third of the time of ``torch.polar``."""
+    return torch.complex(phase.cos(), phase.sin())
 
 
 def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -212,16 +209,11 @@ class PulseTrain:
         """Sum of the pitch of all samples so far."""
         self._first = 0
 
-    def push(self, pitch: Tensor) -> Tensor:
-        """Pitch (n,) in hertz of the next frames, 0 if unvoiced, to samples (m,)."""
+    def push(self, pitch: Tensor, last: bool = False) -> Tensor:
+        """Pitch (n,) in hertz of the next frames, with ``last`` the last ones, 0 if unvoiced, to samples (m,)."""
         self._known = torch.cat([self._known, pitch.float().cpu()])
         frames = self._first + len(self._known)
-        return self._until(frames * HOP - HOP // 2 if frames else 0)
-
-    def finish(self) -> Tensor:
-        return self._until((self._first + len(self._known)) * HOP)
-
-    def _until(self, end: int) -> Tensor:
+        end = frames * HOP if last else max(frames * HOP - HOP // 2, 0)
         samples = torch.arange(self._given, max(end, self._given))
         if not len(samples):
             return torch.zeros(0)
@@ -260,30 +252,22 @@ class PulseSpectra:
         self._held = torch.zeros(0)
         self._begun = False
 
-    def push(self, samples: Tensor) -> Tensor:
-        """(n,) samples to the spectra that are now final, (frames, bins) complex64."""
+    def push(self, samples: Tensor, last: bool = False) -> Tensor:
+        """Next samples (n,), with ``last`` the last ones, to the spectra that are now final, (frames, bins)
+        complex64."""
         self._held = torch.cat([self._held, samples])
-        if not self._begun:
-            if len(self._held) <= _HALF:
-                return self._spectra(0)
-            self._held = torch.cat([self._held[1 : _HALF + 1].flip(0), self._held])
-            self._begun = True
-        return self._spectra(max((len(self._held) - WINDOW) // HOP + 1, 0))
-
-    def finish(self) -> Tensor:
-        if not self._begun:
-            length, frames = len(self._held), len(self._held) // HOP
-            if frames:
-                # Half a window on either side, mirrored repeatedly if necessary.
-                period = max(2 * (length - 1), 1)
-                places = torch.arange(-_HALF, length + _HALF) % period
-                self._held = self._held[torch.minimum(places, period - places)]
-        else:
-            frames = (len(self._held) - _HALF) // HOP
-            self._held = torch.cat([self._held, self._held[-_HALF - 1 : -1].flip(0)])
-        return self._spectra(frames)
-
-    def _spectra(self, frames: int) -> Tensor:
+        length, frames = len(self._held), 0
+        if not self._begun and length > _HALF:
+            self._held, self._begun = torch.cat([self._held[1 : _HALF + 1].flip(0), self._held]), True
+        if self._begun:
+            if last:
+                self._held = torch.cat([self._held, self._held[-_HALF - 1 : -1].flip(0)])
+            frames = max((len(self._held) - WINDOW) // HOP + (not last), 0)
+        elif last and length >= HOP:
+            # Half a window on either side, mirrored repeatedly if necessary.
+            frames, period = length // HOP, 2 * (length - 1)
+            places = torch.arange(-_HALF, length + _HALF) % period
+            self._held = self._held[torch.minimum(places, period - places)]
         if not frames:
             return torch.zeros(0, BINS, dtype=torch.complex64)
         windows = self._held.unfold(0, WINDOW, HOP)[:frames] * self._window
@@ -363,16 +347,14 @@ class NaturalDecoder(nn.Module):
         and ``level`` (a natural logarithm) are (n,)."""
         if not len(hidden):
             return hidden.new_zeros(0)
-        train, transform = PulseTrain(), PulseSpectra()
-        samples = torch.cat([train.push(pitch), train.finish()])
-        pulses = torch.cat([transform.push(samples), transform.finish()]).to(hidden.device)
+        pulses = PulseSpectra().push(PulseTrain().push(pitch, last=True), last=True).to(hidden.device)
         spectra = self.network(hidden.T[None]).shaped(formant_scale, level)
         return self.audio(spectra.spectrum(pulses, (noise or SeededNoise()).draw(len(hidden)).to(hidden.device)))
 
     def audio(self, spectrum: Tensor) -> Tensor:
-        """Overlap-add of windowed frames, (bins, n) complex to (n · 300,), divided by their windows' energy."""
-        count = spectrum.shape[1]
-        frames = torch.fft.irfft(spectrum.T, WINDOW) * self.window
+        """Overlap-add of windowed frames, (n, bins) complex to (n · 300,), divided by their windows' energy."""
+        count = len(spectrum)
+        frames = torch.fft.irfft(spectrum, WINDOW) * self.window
         size = (1, (count + WINDOW // HOP - 1) * HOP)
         energy = (self.window**2)[:, None].expand(-1, count)
         added, envelope = (

@@ -15,6 +15,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.products import packed
 from paretone.models.minis.natural_decoder import (
+    BINS,
     HIDDEN,
     HOP,
     LEVEL,
@@ -86,7 +87,7 @@ class MelReader(MelStatistics):
 
 
 class StreamedNatural:
-    """Latent or voice frames to audio in pieces, equal to :meth:`NaturalDecoder.decode`. Audio has a delay of fourteen
+    """Voice frames to audio in pieces, equal to :meth:`NaturalDecoder.decode`. Audio has a delay of fourteen
     frames (0.18 s): the blocks look ahead by twelve, the transforms by two."""
 
     def __init__(self, decoder: NaturalDecoder) -> None:
@@ -95,39 +96,29 @@ class StreamedNatural:
         self._blocks = StreamedBlocks(decoder.network.blocks)
         self._train, self._transform = PulseTrain(), PulseSpectra()
         self._audio = StreamedOverlapAdd(decoder.window, HOP, tail=1)
-        self._hidden = decoder.window.new_zeros(1, HIDDEN, 0)
-        """Output of the blocks for frames whose pulses are not yet known."""
-        self._pulses: Tensor | None = None
+        self._hidden, self._frames = (decoder.window.new_zeros(0, one) for one in (HIDDEN, VOICE))
+        """Output of the blocks for frames whose pulses are not yet known, and frames without audio."""
+        self._pulses = torch.zeros(0, BINS, dtype=torch.complex64)
         """Spectra of pulses for frames that the blocks have not yet returned."""
-        self._frames: Tensor | None = None
 
     @torch.inference_mode()
-    def push(self, frames: Tensor) -> Tensor:
-        """Frames (n, 34) or (n, 36) to the samples (m,) that are now final."""
-        self._frames = frames if self._frames is None else torch.cat([self._frames, frames])
-        hidden = self._blocks.push(self._decoder.space.hidden(frames).T[None])
-        return self._heard(hidden, self._transform.push(self._train.push(self._decoder.space.pitch(frames))))
-
-    @torch.inference_mode()
-    def finish(self) -> Tensor:
-        if self._frames is None:
-            return self._hidden.new_zeros(0)
-        pulses = torch.cat([self._transform.push(self._train.finish()), self._transform.finish()])
-        return torch.cat([self._heard(self._blocks.finish(), pulses), self._audio.finish()])
-
-    def _heard(self, hidden: Tensor, pulses: Tensor) -> Tensor:
-        assert self._frames is not None
-        self._hidden = torch.cat([self._hidden, hidden], dim=2)
-        self._pulses = pulses if self._pulses is None else torch.cat([self._pulses, pulses])
-        count = min(self._hidden.shape[2], len(self._pulses))
-        hidden, self._hidden = self._hidden[:, :, :count], self._hidden[:, :, count:]
+    def push(self, frames: Tensor, last: bool = False) -> Tensor:
+        """Next voice frames (n, 36), with ``last`` the last ones, possibly none, to the samples (m,) that are now
+        final."""
+        space, network = self._decoder.space, self._decoder.network
+        samples = self._train.push(space.pitch(frames), last)
+        self._pulses = torch.cat([self._pulses, self._transform.push(samples, last)])
+        self._hidden = torch.cat([self._hidden, self._blocks.push(space.hidden(frames), last)])
+        self._frames = torch.cat([self._frames, frames])
+        count = min(len(self._hidden), len(self._pulses))
+        if not count:
+            return frames.new_zeros(0)
+        hidden, self._hidden = self._hidden[:count], self._hidden[count:]
         pulses, self._pulses = self._pulses[:count], self._pulses[count:]
         frames, self._frames = self._frames[:count], self._frames[count:]
-        if not count:
-            return hidden.new_zeros(0)
-        spectra = self._decoder.network.out(hidden).shaped(*of_voice(frames, 1.0))
+        spectra = network.out(hidden).shaped(*of_voice(frames, 1.0))
         noise = self._noise.draw(count).to(hidden.device)
-        return self._audio.push(spectra.spectrum(pulses.to(hidden.device), noise)[None])
+        return self._audio.push(spectra.spectrum(pulses.to(hidden.device), noise), last)
 
 
 class LatentVocoder(nn.Module):

@@ -114,7 +114,7 @@ class ResidualGridDecoder(GridDecoder):
         return self._stream.push(codes.T)
 
     def finish(self) -> np.ndarray:
-        return self._stream.finish(self._none)
+        return self._stream.push(self._none, last=True)
 
     def whole(self, codes: Tensor) -> Decoded:
         return self._stream.whole(codes.T)

@@ -23,7 +23,7 @@ from paretone.front_end.alignment import Aligner, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.front_end.pronunciations import HowToRead
 from paretone.front_end.reading import NaturalReader
-from paretone.last_used import LastUsed
+from paretone.last_used import VOICES, LastUsed
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.passages import Decoded, Passages
@@ -147,15 +147,11 @@ class StreamedSpeech:
         self._heard: list[Tensor] = []
 
     @torch.inference_mode()
-    def push(self, codes: Tensor) -> np.ndarray:
-        """Next tokens' codes (n, …) to the audio that is now final, (m,) float32."""
-        return self._kept(self._audio.push(self._who.frames(self._codec.push(codes))))
-
-    @torch.inference_mode()
-    def finish(self, codes: Tensor) -> np.ndarray:
-        """Last tokens' codes (n, …), possibly none, to the rest of the audio, (m,) float32."""
-        last = self._audio.push(self._who.frames(self._codec.finish(codes)))
-        return self._kept(torch.cat([last, self._audio.finish()]))
+    def push(self, codes: Tensor, last: bool = False) -> np.ndarray:
+        """Next tokens' codes (n, …), with ``last`` the last ones, possibly none, to the audio that is now final, (m,)
+        float32."""
+        self._heard.append(self._audio.push(self._who.frames(self._codec.push(codes, last)), last).cpu())
+        return self._heard[-1].numpy()
 
     @torch.inference_mode()
     def whole(self, codes: Tensor) -> Decoded:
@@ -170,10 +166,6 @@ class StreamedSpeech:
         """Natural-log mel (frames, bands) of the audio so far."""
         samples = torch.cat(self._heard) if self._heard else torch.zeros(0)
         return self._mel(samples)[0].numpy() if len(samples) else None
-
-    def _kept(self, samples: Tensor) -> np.ndarray:
-        self._heard.append(samples.cpu())
-        return self._heard[-1].numpy()
 
 
 def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
@@ -212,13 +204,13 @@ class MiniPassage:
 
 
 class MiniFrontEnd(ABC, Generic[Codec]):
-    """Prepares voices and texts, and caches the last voice. A model defines the form of its phones and codes."""
+    """Prepares voices and texts, and caches the last voices. A model defines the form of its phones and codes."""
 
     def __init__(self, coding: NaturalCoding[Codec], vocabulary: PhoneVocabulary) -> None:
         self._coding, self._vocabulary = coding, vocabulary
         self._reader = NaturalReader()
         self._read_prompt = PromptReader(vocabulary.index)
-        self._prompts: LastUsed[MiniPrompt] = LastUsed(1)
+        self._prompts: LastUsed[MiniPrompt] = LastUsed(VOICES)
 
     @abstractmethod
     def _ids(self, by_frame: np.ndarray) -> Any:

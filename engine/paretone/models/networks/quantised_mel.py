@@ -130,22 +130,21 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         return self.quantiser.codes(self.latents(mel[:, :frames]))
 
     def entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
-        """Rounded numbers (B, n, numbers) and a voice's mean mel (B, bands) to the blocks' input, (B, width, n)."""
-        conditioning = self.decoder["voice"](self.normalised(voice))
-        return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
+        """Rounded numbers (B, n, numbers) and a voice's mean mel (B, bands) to the blocks' input, (B, n, width)."""
+        return self.decoder["enter"](numbers) + self.decoder["voice"](self.normalised(voice))[:, None]
 
     def spread(self, x: Tensor) -> Tensor:
-        """(B, width, n) at the token rate to (B, width, n · stride) at the frame rate."""
-        return self.decoder["spread"](x.transpose(1, 2)).unflatten(2, (self.config.stride, -1)).flatten(1, 2).mT
+        """(…, n, width) at the token rate to (…, n · stride, width) at the frame rate."""
+        return self.decoder["spread"](x).unflatten(-1, (self.config.stride, -1)).flatten(-3, -2)
 
     def left(self, x: Tensor) -> Tensor:
-        """Output of the decoder's blocks, (B, width, frames), to log mel (B, frames, bands)."""
-        return self.log_mel(self.decoder["leave"](x.transpose(1, 2)))
+        """Output of the decoder's blocks, (…, frames, width), to log mel (…, frames, bands)."""
+        return self.log_mel(self.decoder["leave"](x))
 
     def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:
         """Rounded numbers (B, n, numbers) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
-        x = self.decoder["tokens"](self.entered(numbers, voice))
-        return self.left(self.decoder["frames"](self.spread(x)))
+        x = self.decoder["tokens"](self.entered(numbers, voice).mT).mT
+        return self.left(self.decoder["frames"](self.spread(x).mT).mT)
 
     def decode(self, codes: Tensor, voice: Tensor) -> Tensor:
         """Codes (B, n, …) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
@@ -169,23 +168,16 @@ class StreamedCodec:
         self._tokens = StreamedBlocks(codec.decoder["tokens"].children())
         self._frames = StreamedBlocks(codec.decoder["frames"].children())
 
-    def push(self, codes: Tensor) -> Tensor:
-        """Next tokens' codes (n, …) to the frames that are now final, (m, bands)."""
-        return self._codec.left(self._frames.push(self._codec.spread(self._tokens.push(self._entered(codes)))))[0]
-
-    def finish(self, codes: Tensor) -> Tensor:
-        """Last tokens' codes (n, …), possibly none, to the rest of the frames, (m, bands)."""
-        hidden = torch.cat([self._tokens.push(self._entered(codes)), self._tokens.finish()], dim=2)
-        frames = torch.cat([self._frames.push(self._codec.spread(hidden)), self._frames.finish()], dim=2)
-        return self._codec.left(frames)[0]
+    def push(self, codes: Tensor, last: bool = False) -> Tensor:
+        """Next tokens' codes (n, …), with ``last`` the last ones, possibly none, to the frames that are now final, (m,
+        bands)."""
+        codec = self._codec
+        hidden = self._tokens.push(codec.entered(codec.quantiser.numbers(codes[None]), self._voice)[0], last)
+        return codec.left(self._frames.push(codec.spread(hidden), last))
 
     def whole(self, codes: Tensor) -> Tensor:
         """Decode all codes (n, …) to frames (m, bands) at once, independently of the other methods."""
         return self._codec.decode(codes[None], self._voice)[0]
-
-    def _entered(self, codes: Tensor) -> Tensor:
-        """Input of the first block, (1, width, n)."""
-        return self._codec.entered(self._codec.quantiser.numbers(codes[None]), self._voice)
 
 
 # --- The speech tokenizer of the bundled language model ---------------------------------------------------------------

@@ -17,7 +17,7 @@ from paretone.audio.mel import resample_prompt
 from paretone.audio.prompt import FULL_SCALE, SHORT_PAUSES, Pauses, Track, decibels, spoken_ranges
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import SettingError, TextError
-from paretone.last_used import LastUsed
+from paretone.last_used import VOICES, LastUsed
 from paretone.models.base import Voice
 from paretone.models.families.passages import Passages
 from paretone.models.families.voices import kept_codes, transcript_notes, transcript_of
@@ -213,7 +213,7 @@ class VoiceReader:
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
         """Codes are cached in the folder ``cache``; the codec has ``rate`` samples per second and ``hop`` per frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
-        self._prompts: LastUsed[OmniVoicePrompt] = LastUsed(1)
+        self._prompts: LastUsed[OmniVoicePrompt] = LastUsed(VOICES)
 
     def __call__(
         self, voice: Voice, prepare: bool, check: Check = lambda: None, status: Status = lambda text: None

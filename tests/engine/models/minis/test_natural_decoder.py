@@ -114,18 +114,18 @@ def latents(frames: int, hertz: float = 200.0, columns: int = LATENT) -> torch.T
     return made
 
 
-@pytest.mark.parametrize(("size", "frames", "columns"), crossed([1, 16, 1000], [2, 5, 60], [LATENT, VOICE]))
-def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, frames: int, columns: int):
-    made = latents(frames, columns=columns)
+@pytest.mark.parametrize(("size", "frames"), crossed([1, 16, 1000], [2, 5, 60]))
+def test_pieces_give_what_the_whole_gives(decoder: NaturalDecoder, size: int, frames: int):
+    made = latents(frames, columns=VOICE)
     whole, streamed = decoder.decode(made), StreamedNatural(decoder)
     pieces = [streamed.push(piece) for piece in made.split(size)]
-    joined = torch.cat([*pieces, streamed.finish()])
+    joined = torch.cat([*pieces, streamed.push(made[:0], last=True)])
     assert len(joined) == len(whole) == frames * HOP
     torch.testing.assert_close(joined, whole, atol=2e-5 * max(1.0, float(whole.abs().max())), rtol=0)
 
 
 def test_sound_comes_fourteen_frames_after_its_latents(decoder: NaturalDecoder):
-    assert len(StreamedNatural(decoder).push(latents(60))) == (60 - 14) * HOP
+    assert len(StreamedNatural(decoder).push(latents(60, columns=VOICE))) == (60 - 14) * HOP
 
 
 def test_pitch_scale_moves_the_harmonics_and_formant_scale_the_envelope(decoder: NaturalDecoder):
@@ -152,7 +152,7 @@ def test_a_sound_keeps_its_form_at_another_formant_scale():
         for scale in (0.95, 1.004, 1.01, 1.05):
             scales, expected = torch.full((1,), scale), ringing(seconds * scale - late)
             magnitudes = natural.moved_magnitudes(spectrum.abs().log(), scales).exp()
-            moved = torch.polar(magnitudes, natural.moved_phases(spectrum, scales, centre))
+            moved = magnitudes * natural.moved_phases(spectrum, scales, centre)
             heard = torch.fft.irfft(moved, natural.WINDOW)[0].roll(-centre) * scale
             # Phases between bins, as magnitudes are, or left where they are: 0.04 to 4.
             assert float((heard - expected).square().sum() / expected.square().sum()) < 0.02

@@ -118,10 +118,16 @@ def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMi
     ):
         streamed = coding.stream(NOBODY)
         pieces = [streamed.push(one) for one in codes.split(sizes)]
-        joined, whole = np.concatenate([*pieces, streamed.finish(codes[:0])]), streamed.whole(codes)
+        joined, whole = np.concatenate([*pieces, streamed.push(codes[:0], last=True)]), streamed.whole(codes)
         assert len(joined) == len(whole.samples) == len(codes) * coding.stride * HOP
         assert_same_sound(joined, whole.samples)
         assert np.abs(streamed.mel - whole.mel).max() < 0.05
+
+
+def test_voices_that_take_turns_are_read_once_each(model: Speech, anna: Voice, tmp_path: Path):
+    both = anna, write_named(tmp_path)
+    first, again = ([model.front_end.prompt(one) for one in both] for _ in range(2))
+    assert first[0] is again[0] is not first[1] is again[1]
 
 
 def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: Voice):

@@ -61,25 +61,16 @@ def test_a_folder_without_configuration_or_weights_is_named(tmp_path: Path) -> N
 PIECES = (1, 5, 1000)
 
 
-@pytest.mark.parametrize(("size", "length"), crossed(PIECES, [1, 4, 23]))
-@torch.inference_mode()
-def test_a_convolution(size: int, length: int) -> None:
-    torch.manual_seed(1)
-    convolution, x = nn.Conv1d(3, 4, 7, padding=3), torch.randn(1, 3, length)
-    streamed = vocos.StreamedConvolution(convolution)
-    pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
-    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
-
-
 @pytest.mark.parametrize(("size", "length"), crossed(PIECES, [1, 10, 31]))
 @torch.inference_mode()
 def test_blocks(size: int, length: int) -> None:
     torch.manual_seed(1)
-    blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(1, 6, length)
+    blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(length, 6)
     streamed = vocos.StreamedBlocks(blocks)
-    pieces = [streamed.push(piece) for piece in x.split(size, dim=2)]
-    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
-    assert sum(piece.shape[2] for piece in pieces) == max(length - 9, 0)
+    pieces = [streamed.push(piece) for piece in x.split(size)]
+    joined = torch.cat([*pieces, streamed.push(x[:0], last=True)])
+    assert torch.allclose(joined.mT[None], blocks(x.mT[None]), atol=1e-5)
+    assert sum(map(len, pieces)) == max(length - 9, 0)
 
 
 @pytest.mark.parametrize(("size", "length"), crossed(PIECES, [2, 3, 9, 40]))
@@ -90,8 +81,8 @@ def test_the_inverse_transform(size: int, length: int) -> None:
     spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
     spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
     streamed = vocos.StreamedOverlapAdd(transform.window, 16)
-    pieces = [streamed.push(piece) for piece in spectrum.split(size, dim=2)]
-    joined = torch.cat([*pieces, streamed.finish()])
+    pieces = spectrum[0].mT.split(size)
+    joined = torch.cat([streamed.push(piece, last=number == len(pieces)) for number, piece in enumerate(pieces, 1)])
     assert len(joined) == (length - 1) * 16
     assert torch.allclose(joined, transform(spectrum)[0], atol=1e-5)
 
