@@ -36,8 +36,6 @@ _AGAIN, _HERE = "Try again", "This machine"
 class EnginesPresenter(Presenter):
     _told = Signal(object)
     """A line's state, from the engine's thread."""
-    _came = Signal(object)
-    """A host's answer and its use, from the engine's thread."""
     _said = Signal(str, float)
     """A step of an installation, and the share that is done."""
 
@@ -57,7 +55,6 @@ class EnginesPresenter(Presenter):
         actions.bind(actions["add_host"], self._ask_for_host, self._why_not)
         actions.bind(actions["forget_host"], self.forget, lambda: "" if self.engine else "This machine is in use.")
         self._told.connect(self._follow_line, Qt.ConnectionType.QueuedConnection)
-        self._came.connect(self._use_answer, Qt.ConnectionType.QueuedConnection)
         last = str(self._settings.value(_CURRENT, ""))
         if last in self.known:
             with suppress(PlainError):  # Without the packages for it, this machine computes.
@@ -137,7 +134,6 @@ class EnginesPresenter(Presenter):
         if self.engine is not None:
             self.engine = None
             self._state.machine.ask = None
-            self._state.selection.elsewhere = None
             self._switch(cast("MainWindow", self._window).make_own_engine, "")
         self.refresh()
 
@@ -145,9 +141,8 @@ class EnginesPresenter(Presenter):
         self._remember(self.known, name)
         self._broken = False
         self._state.machine.lacking = {}
-        if name:
-            # Bundled models are everywhere; the host says which others it has.
-            self._state.selection.elsewhere = {}
+        # Bundled models are everywhere; the host says which others it has.
+        self._state.selection.elsewhere = {} if name else None
         window = cast("MainWindow", self._window)
         self._state.machine.set_line(name)
         window.use_engine(make)
@@ -238,13 +233,13 @@ class EnginesPresenter(Presenter):
     def _ask(self, what: str, text: str, use: Callable[[Any], object]) -> None:
         engine = self.engine
         assert engine is not None
-        engine.ask(what, text).add_done_callback(lambda answer: self._came.emit((engine, answer, use)))
 
-    def _use_answer(self, came: tuple[RemoteEngine, Any, Callable[[Any], object]]) -> None:
-        engine, answer, use = came
-        if engine is self.engine and answer.exception() is None:
-            use(answer.result())
-            self.changed.emit()
+        def done(found: Any) -> None:
+            if engine is self.engine and not isinstance(found, BaseException):
+                use(found)
+                self.changed.emit()
+
+        self._background.run(engine.ask(what, text).result, done)
 
     def shut_down(self) -> None:
         self._cancel()

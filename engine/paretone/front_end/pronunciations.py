@@ -10,7 +10,9 @@ import functools
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -161,9 +163,22 @@ def read_lexicon() -> dict[str, str]:
     return dict(words)
 
 
+_IN_PLACE = ContextVar[str | None]("lexicon", default=None)
+
+
+@contextmanager
+def as_taught(words: str | None) -> Iterator[None]:
+    """Within, the lexicon in force is the line ``words``; ``None``: the user's own."""
+    before = _IN_PLACE.set(words)
+    try:
+        yield
+    finally:
+        _IN_PLACE.reset(before)
+
+
 def in_force() -> str:
     """The lexicon as one line, for a setting; empty for a damaged one, which whoever reads it by itself is told."""
-    return _line_in(lexicon_file())
+    return _line_in(lexicon_file()) if (words := _IN_PLACE.get()) is None else words
 
 
 @until_changed(1)  # Each setting asks for it.

@@ -19,8 +19,8 @@ from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
 from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
-from paretone.remote.mirror import Asking, Mirror, fetched
-from paretone.remote.places import CHUNK, DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
+from paretone.remote.mirror import Asking, Mirror
+from paretone.remote.places import DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import Event, JobCancelled, JobFailed
@@ -58,6 +58,7 @@ class Carrier:
             command = await self._sent_study(command)
         elif isinstance(command, commands.VerifyStudy):
             command = replace(command, folder=_key(Path(command.folder)))
+        command = replace(command, lexicon=in_force())
         field = WRITTEN.get(type(command), "")
         if field and (given := getattr(command, field)):
             last = f"/{Path(given).name}" if field == "trace" else ""
@@ -81,8 +82,7 @@ class Carrier:
 
     async def _send_parcel(self, job: int, parcel: Parcel) -> None:
         """Send the files that the host lacks, with progress and until the job is cancelled."""
-        ask = wire.Ask("together", parcel.key, content=parcel.listing)
-        lacking = set(await self._ask(ask))
+        lacking = set(await self._ask("together", content=parcel.listing))
         left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
         sizes, started, done = {sent: path.stat().st_size for sent, path in left.items()}, time.monotonic(), 0
         for sent, path in left.items():
@@ -92,16 +92,10 @@ class Carrier:
             estimate = seconds * (total - done) / done if done else None
             if len(left) > 1:
                 self._tell(events.Progress(job, done, total, estimate, f"Sending files to {self._host}"))
-            await self._send_file(sent, await asyncio.to_thread(path.read_bytes))
+            await self._ask("send", sent, await asyncio.to_thread(path.read_bytes))
             done += sizes[sent]
         if left:
-            await self._ask(ask)
-
-    async def _send_file(self, name: str, content: bytes) -> None:
-        for offset in range(0, len(content), CHUNK):
-            if await self._ask(wire.Ask("send", name, offset, content[offset : offset + CHUNK])):
-                return  # The host has it.
-        await self._ask(wire.Ask("send", name, len(content)))
+            await self._ask("together", content=parcel.listing)
 
     async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
         """Send a study's file, with its recordings and texts, and have its results mirrored."""
@@ -145,12 +139,12 @@ class Carrier:
         for one in ("folder", "vocoder"):
             place = values.get(one)
             if isinstance(place, str) and (known := on_host(place, self._data)).startswith(DATA):
-                values[one] = await self._ask(wire.Ask("path", known))
+                values[one] = await self._ask("path", known)
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
-        await self._send_file(name, content)
+        await self._ask("send", name, content)
         self._mirrors[command.job] = mirror
-        return replace(command, file=SENT + name, folder=mirror.key, lexicon=in_force())
+        return replace(command, file=SENT + name, folder=mirror.key)
 
     # --- From the host -----------------------------------------------------------------------------------------------
     async def brought(self, event: Event, submitted: Command | None) -> Event:
@@ -178,7 +172,7 @@ class Carrier:
                 changes["folder"] = submitted.folder
             case commands.MeasureRoofline(), events.RooflineMeasured() if submitted.trace:
                 path = Path(submitted.trace)
-                files.write(path, await fetched(self._ask, f"made/{event.job}/{path.name}"))
+                files.write(path, await self._ask("fetch", f"made/{event.job}/{path.name}"))
         return replace(event, **changes)
 
     async def _bring(self, job: int, folder: Path, names: tuple[str, ...]) -> None:
@@ -188,7 +182,7 @@ class Carrier:
             raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
         try:
             for name, place in zip(names, places, strict=True):
-                content = await fetched(self._ask, f"made/{job}/{name}")
+                content = await self._ask("fetch", f"made/{job}/{name}")
                 place.parent.mkdir(parents=True, exist_ok=True)
                 files.write_atomically(place, content)
         except BaseException as error:

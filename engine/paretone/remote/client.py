@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import secrets
 import socket
 import statistics
@@ -101,18 +102,19 @@ class RemoteEngine(Posting):
         # All further is the thread's own.
         self._waiting: deque[Command] = deque()
         self._wanted: asyncio.Event
-        self._unseen: deque[tuple[int, Command, bytes]] = deque()
-        """Numbered commands that the host has not confirmed."""
+        self._unseen: deque[tuple[int, bytes]] = deque()
+        """Numbered messages with commands that the host has not confirmed."""
         self._number = 0
         self._jobs: dict[int, Command] = {}
         """Jobs under way, by number, as they were submitted."""
-        self._socket: aiohttp.ClientWebSocketResponse | None = None
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self._questions = 0
+        self._confirmed: asyncio.Future[int]
+        """Gets the number of the last command that arrived there, once it is asked for."""
+        self._session: aiohttp.ClientSession | None = None
+        """For questions, while there is a line."""
         self._trips: deque[float] = deque(maxlen=5)
         self._techniques: frozenset[str] = frozenset()
         self._loaded: commands.LoadModel | None = None
-        self._carrier = Carrier(link.host, data, self._asking, self._post, lambda job: job in self._jobs)
+        self._carrier = Carrier(link.host, data, self._ask, self._post, lambda job: job in self._jobs)
         self._failed: dict[int, str] = {}
         """Sentences of jobs whose results could not be brought here."""
         self._ending = False
@@ -138,7 +140,14 @@ class RemoteEngine(Posting):
     def ask(self, what: str, text: str = "") -> Future[Any]:
         """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
         assert self._loop is not None, "it has been started"
-        return asyncio.run_coroutine_threadsafe(self._answer(wire.Ask(what, text)), self._loop)
+
+        async def answer() -> Any:
+            try:
+                return await self._ask(what, text)
+            except (OSError, asyncio.CancelledError) as error:
+                raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop)
 
     # --- The thread ---------------------------------------------------------------------------------------------------
     def _run(self) -> None:
@@ -149,7 +158,7 @@ class RemoteEngine(Posting):
 
     async def _main(self) -> None:
         self._loop, self._wanted = asyncio.get_running_loop(), asyncio.Event()
-        self._task = asyncio.current_task()
+        self._task, self._confirmed = asyncio.current_task(), self._loop.create_future()
         self._started.set()
         attempt = 0
         try:
@@ -204,11 +213,12 @@ class RemoteEngine(Posting):
 
     # --- A connection -------------------------------------------------------------------------------------------------
     async def _talk(self, port: int, token: str) -> None:
-        address, headers = f"http://127.0.0.1:{port}/engine", {"Authorization": f"Bearer {token}"}
-        async with aiohttp.ClientSession(headers=headers) as session:
+        address, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}
+        times = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(address, headers=headers, timeout=times) as session:
             try:
                 async with asyncio.timeout(self._stall):
-                    socket = await session.ws_connect(address, max_msg_size=wire.LARGEST_EVENT, compress=0)
+                    socket = await session.ws_connect(wire.PATH, max_msg_size=wire.LARGEST_EVENT, compress=0)
             except aiohttp.WSServerHandshakeError as error:
                 raise LinkError(
                     f"The engine on {self._link.host} refuses the token: it is another user's, or was started again. "
@@ -218,18 +228,17 @@ class RemoteEngine(Posting):
             tasks: list[asyncio.Task[None]] = []
             try:
                 await self._introduce(socket)
-                tasks += map(asyncio.create_task, (self._hear(socket), self._send(socket), self._ping(socket)))
+                self._session, arrived = session, asyncio.Queue[wire.Envelope]()
+                work = self._hear(socket, arrived), self._deliver_all(arrived), self._send(socket), self._ping(socket)
+                tasks += map(asyncio.create_task, work)
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for one in done:
                     one.result()
             finally:
-                self._socket = None
+                self._session = None
                 for one in tasks:
                     one.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                for asked in self._asked.values():
-                    asked.cancel()
-                self._asked.clear()
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(1.0):
                         await socket.close()
@@ -253,11 +262,9 @@ class RemoteEngine(Posting):
             self._hello, session=welcome.session, seen=0 if another else self._hello.seen, take_over=False
         )
         self._techniques = frozenset(welcome.techniques)
-        while self._unseen and self._unseen[0][0] <= welcome.received:
-            self._unseen.popleft()
-        for _, _, content in self._unseen:
+        self._confirm(welcome.received)
+        for _, content in self._unseen:
             await socket.send_bytes(content)
-        self._socket = socket
         dropped = f"{welcome.dropped} reports came too late and were dropped." if welcome.dropped else ""
         self._tell(connected=True, sentence=dropped)
 
@@ -274,57 +281,41 @@ class RemoteEngine(Posting):
             self._waiting.appendleft(again)
             self._wanted.set()
 
+    def _confirm(self, received: int) -> None:
+        while self._unseen and self._unseen[0][0] <= received:
+            self._unseen.popleft()
+
     async def _ping(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:
-            started = time.perf_counter()
-            async with asyncio.timeout(self._stall):
-                received, _ = await self._asking(wire.Ask("ping"))
-            self._trips.append(time.perf_counter() - started)
-            while self._unseen and self._unseen[0][0] <= received:
-                self._unseen.popleft()
-            self._tell(round_trip=statistics.median(self._trips))
+            started, self._confirmed = time.perf_counter(), asyncio.get_running_loop().create_future()
             await socket.send_bytes(wire.message(wire.SEEN, None, self._hello.seen))
+            async with asyncio.timeout(self._stall):
+                received = await self._confirmed
+            self._trips.append(time.perf_counter() - started)
+            self._confirm(received)
+            self._tell(round_trip=statistics.median(self._trips))
             await asyncio.sleep(PING_SECONDS)
 
-    async def _hear(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """Take events and answers. Events wait for one another; answers do not wait for them."""
-        arrived: asyncio.Queue[wire.Envelope] = asyncio.Queue()
-        working = asyncio.create_task(self._deliver_all(arrived))
-        try:
-            async for message in socket:
-                if working.done():
-                    break
-                if message.type is not aiohttp.WSMsgType.BINARY:
-                    raise ConnectionError("the host sent text")
-                found = wire.envelope(message.data, wire.LARGEST_EVENT)
-                if found.kind == wire.EVENT:
-                    arrived.put_nowait(found)
-                elif found.kind == wire.ANSWER:
-                    answered = self._asked.pop(found.number, None)
-                    if answered is not None and not answered.done():
-                        answer = wire.read(found.payload, wire.Answer)
-                        if answer.problem:
-                            answered.set_exception(PlainError(answer.problem))
-                        else:
-                            answered.set_result(answer.value)
-                elif found.kind == wire.REFUSED:
-                    raise LinkError(wire.read(found.payload, str))
-            if working.done():
-                working.result()
-            if self._ending:
-                return
+    async def _hear(self, socket: aiohttp.ClientWebSocketResponse, arrived: asyncio.Queue[wire.Envelope]) -> None:
+        """Take events, which wait for one another, and confirmations, which do not wait for them."""
+        async for message in socket:
+            if message.type is not aiohttp.WSMsgType.BINARY:
+                raise ConnectionError("the host sent text")
+            found = wire.envelope(message.data, wire.LARGEST_EVENT)
+            if found.kind == wire.EVENT:
+                arrived.put_nowait(found)
+            elif found.kind == wire.SEEN and not self._confirmed.done():
+                self._confirmed.set_result(found.number)
+            elif found.kind == wire.REFUSED:
+                raise LinkError(wire.read(found.payload, str))
+        if not self._ending:
             raise ConnectionError("the host closed the line")
-        finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
 
     async def _deliver_all(self, arrived: asyncio.Queue[wire.Envelope]) -> None:
         while True:
-            found = await arrived.get()
-            if found.number <= self._hello.seen:
-                continue
-            await self._deliver(wire.of(wire.plain(found.payload), Event))
-            self._hello = replace(self._hello, seen=found.number)
+            if (found := await arrived.get()).number > self._hello.seen:
+                await self._deliver(wire.of(wire.plain(found.payload), Event))
+                self._hello = replace(self._hello, seen=found.number)
 
     async def _deliver(self, event: Event) -> None:
         """Post an event, with this machine's paths, after its files are here."""
@@ -347,7 +338,7 @@ class RemoteEngine(Posting):
     # --- Commands and questions ---------------------------------------------------------------------------------------
     def _enqueue(self, command: Command) -> None:
         if isinstance(command, commands.ShutDown):
-            if self._socket is None and self._task is not None:
+            if self._session is None and self._task is not None:
                 self._ending = True
                 self._task.cancel()
         elif isinstance(command, commands.Cancel | commands.PauseStudy) and self._cancel_waiting(command.target):
@@ -389,7 +380,7 @@ class RemoteEngine(Posting):
                     continue  # Cancelled meanwhile.
                 self._waiting.popleft()
                 self._number += 1
-                self._unseen.append((self._number, command, message))
+                self._unseen.append((self._number, message))
                 await socket.send_bytes(message)
                 if isinstance(command, commands.ShutDown):
                     self._ending = True
@@ -397,19 +388,16 @@ class RemoteEngine(Posting):
                     return
             await self._wanted.wait()
 
-    async def _asking(self, ask: wire.Ask) -> Any:
+    async def _ask(self, what: str, text: str = "", content: bytes = b"") -> Any:
         """The host's answer. Raises :class:`PlainError`, and :class:`ConnectionError` if the line breaks."""
-        socket = self._socket
-        if socket is None:
+        if self._session is None:
             raise ConnectionError("the line is broken")
-        self._questions += 1
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._asked[self._questions] = answered
-        await socket.send_bytes(wire.message(wire.ASK, ask, self._questions))
-        return await answered
-
-    async def _answer(self, ask: wire.Ask) -> Any:
+        asked = io.BytesIO(wire.message(wire.ASK, wire.Ask(what, text, content)))
         try:
-            return await self._asking(ask)
-        except (OSError, asyncio.CancelledError) as error:
-            raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
+            async with self._session.post(wire.PATH, data=asked) as answer:
+                found = await answer.read()
+        except aiohttp.ClientError as error:
+            raise ConnectionError(str(error)) from error
+        if answer.status != 200:
+            raise PlainError(found.decode("utf-8", "replace"))
+        return wire.plain(wire.envelope(found, wire.LARGEST_EVENT).payload)

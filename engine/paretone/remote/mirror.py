@@ -17,7 +17,6 @@ from paretone import files
 from paretone.database import AUDIO
 from paretone.errors import StudyError
 from paretone.reading import readable
-from paretone.remote.wire import Ask
 from paretone.studies.store import DATABASE
 
 BLOCK = 1 << 14
@@ -25,8 +24,8 @@ _DIGEST = 8
 _MOST_BLOCKS = 256
 FRESH = b"+"
 """Begins a question for which the host copies the database anew."""
-
-Asking = Callable[[Ask], Awaitable[Any]]
+Asking = Callable[..., Awaitable[Any]]
+"""Asks the host, with the fields of :class:`paretone.remote.wire.Ask`."""
 
 
 @contextmanager
@@ -92,7 +91,8 @@ class Mirror:
             self._copy.touch()
             fresh, more = FRESH, True
             while more:
-                found = await ask(Ask("study", self.key, content=fresh + b"".join(_digests(self._copy.read_bytes()))))
+                known = fresh + b"".join(_digests(self._copy.read_bytes()))
+                found = await ask("study", self.key, known)
                 if not found["size"]:
                     return
                 with open(self._copy, "r+b") as file:
@@ -105,7 +105,7 @@ class Mirror:
             for take in sorted(_takes(self._copy)):
                 place = self.folder / AUDIO / f"{take}.wav"
                 if not place.exists():
-                    files.write_atomically(place, await fetched(ask, f"studies/{self.key}/{AUDIO}/{place.name}"))
+                    files.write_atomically(place, await ask("fetch", f"studies/{self.key}/{AUDIO}/{place.name}"))
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))
@@ -116,11 +116,3 @@ def _takes(database: Path) -> set[str]:
         return set()
     with _opened(database) as one:
         return {take for (take,) in one.execute("SELECT take FROM takes WHERE round = 0")}
-
-
-async def fetched(ask: Asking, name: str) -> bytes:
-    """The content of a file that a job made on the host."""
-    content = bytearray()
-    while part := await ask(Ask("part", name, len(content))):
-        content += part
-    return bytes(content)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from paretone import files
 from paretone.errors import PlainError
 from paretone.models.base import Voice
@@ -28,8 +30,6 @@ from paretone.training.requests import TrainingRequest
 DATA, RESOURCE, SENT, MADE = "data:", "resource:", "sent:", "made:"
 THERE = "there:"
 """Begins the path of a recording on the host, which is not sent."""
-CHUNK = 1 << 20
-"""Bytes of a file per message."""
 LARGEST_SENT = 1 << 30
 MOST_ENTRIES = 2_000
 """Entries of a folder that are listed."""
@@ -133,38 +133,22 @@ class HostFiles:
             raise PlaceError(f"{shown(name)} is no name of a file that is sent.")
         return within(self._received, name)
 
-    def receive(self, name: str, offset: int, content: bytes) -> bool:
-        """Keep a part of a file, in order; whether it is complete, by its fingerprint. A wrong one is discarded."""
+    def receive(self, name: str, content: bytes) -> None:
+        """Keep a file that has its fingerprint."""
         place = self.place_of(name)
-        if place.is_file():
-            return True
-        part = place.with_name(f"{place.name}.part")
+        if hashlib.sha256(content).hexdigest() != place.parent.name:
+            raise PlaceError(f"{place.name} arrived damaged; send it again.")
         with files.explained(PlaceError, f"{place.name} could not be kept on the host"):
             place.parent.mkdir(parents=True, exist_ok=True)
-            there = part.stat().st_size if part.exists() else 0
-            if offset == 0:
-                part.unlink(missing_ok=True)
-            elif offset != there or offset + len(content) > LARGEST_SENT:
-                raise PlaceError(f"{place.name} arrived in disorder; send it again.")
-            if content:
-                with open(part, "ab") as file:
-                    file.write(content)
-                return False
-            if fingerprint(part) != place.parent.name:
-                part.unlink()
-                raise PlaceError(f"{place.name} arrived damaged; send it again.")
-            os.replace(part, place)
-        return True
+            files.write_atomically(place, content)
 
-    def together(self, key: str, listing: bytes) -> list[str]:
+    def together(self, listing: bytes) -> list[str]:
         """Have the files of a :class:`Parcel` lie together; those that were not sent yet, and then nothing is done."""
         try:
-            names = json.loads(listing)
-            if hashlib.sha256(listing).hexdigest() != key or not all(isinstance(one, str) for one in names.values()):
-                raise ValueError
-        except (ValueError, AttributeError, RecursionError):
+            names = msgspec.json.decode(listing, type=dict[str, str])
+        except msgspec.MsgspecError:
             raise PlaceError("The list of files arrived damaged; send it again.") from None
-        top = within(self._received, key)
+        top = within(self._received, hashlib.sha256(listing).hexdigest())
         if lacking := [one for one in dict.fromkeys(names.values()) if not self.place_of(one).is_file()]:
             return lacking
         for name, sent in names.items():
@@ -179,15 +163,11 @@ class HostFiles:
         return []
 
     # --- Files that the window fetches --------------------------------------------------------------------------------
-    def part(self, name: str, offset: int) -> bytes:
-        """A part of a file that a job made; empty at its end."""
-        problem = f"{name} could not be read on the host"
-        with readable(PlaceError, problem), open(self.fetched(name), "rb") as file:
-            file.seek(offset)
-            return file.read(CHUNK)
-
-    def fetched(self, name: str) -> Path:
-        return within(self.studies if name.startswith("studies/") else self.made, name.partition("/")[2])
+    def fetched(self, name: str) -> bytes:
+        """The content of a file that a job made."""
+        root = self.studies if name.startswith("studies/") else self.made
+        with readable(PlaceError, f"{name} could not be read on the host"):
+            return within(root, name.partition("/")[2]).read_bytes()
 
     # --- Folders to choose from ---------------------------------------------------------------------------------------
     def folder(self, path: str) -> dict[str, Any]:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
 import json
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,6 @@ from paretone.techniques.registry import techniques
 
 _log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
-PATH = "/engine"
 HELLO_SECONDS = 10.0
 HEARTBEAT_SECONDS = 20.0
 """Without an answer for this time, a connection counts as lost."""
@@ -62,24 +63,21 @@ class Outbox:
         self.dropped = 0
 
     def add(self, event: events.Event) -> None:
+        about = type(event), event.job
         with self._lock:
             if isinstance(event, events.Progress | events.Telemetry):
                 unsent = (one for one in reversed(self._kept) if one > self._sent)
-                if (old := next((one for one in unsent if self._is(one, type(event), event.job)), None)) is not None:
+                if old := next((one for one in unsent if self._kept[one][:2] == about), 0):
                     self._forget(old)
             self._last += 1
             content = wire.message(wire.EVENT, wire.packed(event), self._last)
-            self._kept[self._last] = type(event), event.job, content
+            self._kept[self._last] = *about, content
             self._size += len(content)
-            for kind in (events.AudioReady, events.PreparationReport):
-                while self._size > self._most and (
-                    old := next((one for one in self._kept if self._is(one, kind)), None)
-                ):
-                    self._forget(old)
-                    self.dropped += 1
-
-    def _is(self, number: int, kind: type[events.Event], job: int | None = None) -> bool:
-        return self._kept[number][0] is kind and job in (None, self._kept[number][1])
+            kinds = events.AudioReady, events.PreparationReport
+            first = (one for kind in kinds for one in list(self._kept) if self._kept[one][0] is kind)
+            while self._size > self._most and (old := next(first, 0)):
+                self._forget(old)
+                self.dropped += 1
 
     def _forget(self, number: int) -> None:
         self._size -= len(self._kept.pop(number)[2])
@@ -110,12 +108,9 @@ class Outbox:
 def require_version(theirs: str) -> None:
     """Raise :class:`PlainError` unless a window of the version ``theirs`` can use this engine: of the same major
     version, and of the same minor one or a newer."""
-    try:
-        major, minor = map(int, theirs.split(".")[:2])
-    except ValueError:
-        major, minor = -1, -1
-    own = tuple(map(int, __version__.split(".")[:2]))
-    if major != own[0] or minor < own[1]:
+    major, minor = map(int, __version__.split(".")[:2])
+    found = re.match(rf"{major}\.(\d+)", theirs)
+    if found is None or int(found[1]) < minor:
         raise SettingError(
             f"The window has Paretone {theirs or 'of an unknown version'}, the host {__version__}; install the same "
             "version on both machines."
@@ -177,13 +172,20 @@ class EngineServer:
 
     # --- Connections --------------------------------------------------------------------------------------------------
     def application(self) -> web.Application:
-        made = web.Application(client_max_size=1 << 16)
-        made.router.add_get(PATH, self._connect)
+        made = web.Application(client_max_size=wire.LARGEST_EVENT, middlewares=[self._admitted])
+        made.router.add_get(wire.PATH, self._connect)
+        made.router.add_post(wire.PATH, self._answer)
         return made
 
+    @web.middleware
+    async def _admitted(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        if may(request, self.token):
+            return await handler(request)
+        return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
+
     async def _connect(self, request: web.Request) -> web.StreamResponse:
-        if not may(request, self.token):
-            return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
         socket = web.WebSocketResponse(
             timeout=1.0, max_msg_size=wire.LARGEST_COMMAND, heartbeat=HEARTBEAT_SECONDS, compress=False
         )
@@ -252,30 +254,21 @@ class EngineServer:
                 await self._news.wait()
 
     async def _listen(self, socket: web.WebSocketResponse) -> None:
-        # Questions wait for one another no more than commands for them: some ask a disk or a server.
-        answering: set[asyncio.Task[None]] = set()
-        try:
-            async for message in socket:
-                if message.type is WSMsgType.ERROR:  # Too large, or no message: it is closed with a code that says so.
-                    return
-                if message.type is not WSMsgType.BINARY:
-                    raise wire.WireError("A message must be binary.")
-                found = wire.envelope(message.data, wire.LARGEST_COMMAND)
-                if self._connection is not socket:
-                    return
-                if found.kind == wire.SEEN:
-                    self.outbox.seen(found.number)
-                elif found.kind == wire.ASK:
-                    task = asyncio.create_task(self._answer(socket, found.number, wire.read(found.payload, wire.Ask)))
-                    answering.add(task)
-                    task.add_done_callback(answering.discard)
-                elif found.kind == wire.COMMAND:
-                    await self._obey(found)
-                else:
-                    raise wire.WireError(f"A host takes no message of the kind {found.kind!r}.")
-        finally:
-            for one in answering:
-                one.cancel()
+        async for message in socket:
+            if message.type is WSMsgType.ERROR:  # Too large, or no message: it is closed with a code that says so.
+                return
+            if message.type is not WSMsgType.BINARY:
+                raise wire.WireError("A message must be binary.")
+            found = wire.envelope(message.data, wire.LARGEST_COMMAND)
+            if self._connection is not socket:
+                return
+            if found.kind == wire.SEEN:
+                self.outbox.seen(found.number)
+                await socket.send_bytes(wire.message(wire.SEEN, None, self._received))
+            elif found.kind == wire.COMMAND:
+                await self._obey(found)
+            else:
+                raise wire.WireError(f"A host takes no message of the kind {found.kind!r}.")
 
     # --- Commands and questions ---------------------------------------------------------------------------------------
     async def _obey(self, found: wire.Envelope) -> None:
@@ -322,19 +315,17 @@ class EngineServer:
         assert isinstance(found, commands.Command)
         return found
 
-    async def _answer(self, socket: web.WebSocketResponse, number: int, ask: wire.Ask) -> None:
-        if ask.what == "ping":
-            answer = wire.Answer([self._received, len(self._jobs)])
-        else:
-            try:
-                answer = wire.Answer(await asyncio.to_thread(self._found, ask))
-            except PlainError as error:
-                answer = wire.Answer(problem=str(error))
-            except Exception as error:
-                _log.exception("A question could not be answered.")
-                answer = wire.Answer(problem=f"Something unexpected went wrong on the host: {first_line(error)}.")
-        with contextlib.suppress(ConnectionError):
-            await socket.send_bytes(wire.message(wire.ANSWER, answer, number))
+    async def _answer(self, request: web.Request) -> web.Response:
+        content = await request.read()
+        try:
+            ask = wire.read(wire.envelope(content, wire.LARGEST_EVENT).payload, wire.Ask)
+            return web.Response(body=wire.message(wire.ASK, await asyncio.to_thread(self._found, ask)))
+        except PlainError as error:
+            return web.Response(status=400, text=str(error))
+        except Exception as error:
+            _log.exception("A question could not be answered.")
+            problem = f"Something unexpected went wrong on the host: {first_line(error)}."
+            return web.Response(status=500, text=problem)
 
     def _found(self, ask: wire.Ask) -> Any:
         match ask.what:
@@ -343,13 +334,13 @@ class EngineServer:
             case "path":
                 return self.files.path(ask.text)
             case "send":
-                return self.files.receive(ask.text, ask.number, ask.content)
-            case "part":
-                return self.files.part(ask.text, ask.number)
+                return self.files.receive(ask.text, ask.content)
+            case "fetch":
+                return self.files.fetched(ask.text)
             case "study":
                 return snapshot(self.files.study(ask.text), ask.content)
             case "together":
-                return self.files.together(ask.text, ask.content)
+                return self.files.together(ask.content)
             case "models":
                 return {one.id: one.available for one in catalogue.models()}
             case "lacking":
@@ -376,7 +367,7 @@ def running(data: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(state_file(data).read_text("utf-8"))
         with socket.create_connection((ADDRESS, int(found["port"])), 1.0):
-            return {"port": int(found["port"]), "token": str(found["token"]), "version": str(found["version"])}
+            return {"port": int(found["port"]), "token": str(found["token"]), "machine": str(found["machine"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -387,21 +378,21 @@ async def serve(
     """Serve an engine until its window is gone or ``stopped``; ``ready`` gets port and token once it listens. Raises
     :class:`SettingError` if the port is taken."""
     async with listening(server.application(), ADDRESS, port, 1.0) as (_, bound):
-        found = {"port": bound, "token": server.token, "version": __version__}
-        _keep(state_file(server.data), found)
+        # A scheduler may start it on another machine than the one that was asked.
+        machine, place = socket.gethostname(), state_file(server.data)
+        with contextlib.suppress(KeyError, OSError):  # Some containers have no names of users.
+            machine = f"{getpass.getuser()}@{machine}"
+        found = {"port": bound, "token": server.token, "machine": machine}
+        with files.explained(SettingError, f"{place} could not be written"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                json.dump({**found, "pid": os.getpid()}, file)
         ready(found)
         server.begin()
         try:
             while not (stopped() or server.over or server.is_abandoned):
                 await asyncio.sleep(0.1)
         finally:
-            state_file(server.data).unlink(missing_ok=True)
+            place.unlink(missing_ok=True)
             await server.end()
-
-
-def _keep(path: Path, found: dict[str, Any]) -> None:
-    with files.explained(SettingError, f"{path} could not be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump({**found, "pid": os.getpid()}, file)

@@ -18,6 +18,7 @@ import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -56,14 +57,16 @@ class SshHost:
     options: tuple[str, ...] = ()
     """Further options of ``ssh``, such as ``-F file``."""
 
-    def command(self, *more: str, remote: str = "") -> list[str]:
+    def command(self, *more: str, remote: str = "", beyond: str = "") -> list[str]:
+        """``beyond``: a machine that this one reaches, to be reached over it."""
         program = shutil.which("ssh")
         if program is None:
             raise LinkError("OpenSSH is not installed here; install the package openssh-client.")
         if self.target.startswith("-") or not self.target.strip():
             raise LinkError("Give the host as for ssh: a name of ~/.ssh/config, or user@machine.")
         alive = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
-        return [program, *self.options, *alive, *more, "--", self.target, *([remote] if remote else [])]
+        where = ["-J", self.target, "--", beyond] if beyond else ["--", self.target]
+        return [program, *self.options, *alive, *more, *where, *([remote] if remote else [])]
 
     def error(self, lines: Sequence[str], what: str) -> LinkError:
         """What ``ssh`` said at last, as it is, and what to do."""
@@ -86,14 +89,16 @@ async def _started(command: Sequence[str], stdin: int = asyncio.subprocess.DEVNU
 
 
 async def _end(process: asyncio.subprocess.Process | None) -> None:
+    """End a process, with those that it started."""
     if process is not None and process.returncode is None:
+        end = partial(os.killpg, process.pid) if hasattr(os, "killpg") else process.send_signal
         with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+            end(signal.SIGTERM)
             try:
                 async with asyncio.timeout(_END_SECONDS):
                     await process.wait()
             except TimeoutError:  # Stopped, or deaf.
-                process.kill()
+                end(signal.SIGKILL)
         await process.wait()
 
 
@@ -109,17 +114,26 @@ class SshLink:
         self._forwarder: asyncio.subprocess.Process | None = None
         self._reading: set[asyncio.Task[None]] = set()
         self._found: dict[str, Any] | None = None
+        self._ways: tuple[str, ...] = ()
+        """Machines that the engine may run on, as the host knows them; ``""``: the host itself."""
 
     async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
         """Forward a port to the engine, which is started if there is none yet or no longer."""
         for _ in range(2):
             if self._found is None:
                 self._found = await self._start(say)
-            port = await self._forward(self._found["port"])
-            if await _answers(port):
-                return port, self._found["token"]
+            for beyond in self._ways:
+                guessed = beyond and len(self._ways) > 1
+                with contextlib.suppress(LinkError) if guessed else contextlib.nullcontext():
+                    if port := await self._forward(self._found["port"], beyond):
+                        self._ways = (beyond,)
+                        return port, self._found["token"]
             self._found = None
-        raise LinkError(f"The engine on {self.host} was started, but does not answer.", lasting=False)
+        raise LinkError(
+            f"The engine on {self.host} was started, but does not answer. If a scheduler has started it on another "
+            f"machine, ssh -J {self.host} {beyond or 'MACHINE'} must work without a question.",
+            lasting=False,
+        )
 
     async def close(self) -> None:
         for one in self._reading:
@@ -140,6 +154,7 @@ class SshLink:
                 with contextlib.suppress(ValueError, TypeError, KeyError):
                     found = json.loads(line.removeprefix(ENGINE))
                     self._hear(process.stdout, [])  # The engine never waits for us.
+                    self._ways = tuple(dict.fromkeys(("", str(found.get("machine", "")))))
                     return {"port": int(found["port"]), "token": str(found["token"])}
             said.append(line)
             tell(line)
@@ -159,8 +174,9 @@ class SshLink:
         self._reading.add(task)
         return task
 
-    async def _forward(self, port: int) -> int:
-        """Forward a free local port to ``port`` there. Raises :class:`LinkError`."""
+    async def _forward(self, port: int, beyond: str) -> int:
+        """A free local port that leads to ``port`` there, or ``beyond``; 0 if no engine answers. Raises
+        :class:`LinkError`."""
         await _end(self._forwarder)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -168,32 +184,25 @@ class SshLink:
         way = ("-N", "-T", "-o", "ExitOnForwardFailure=yes", "-L", f"127.0.0.1:{local}:127.0.0.1:{port}")
         # Not over a shared connection, which would outlive this process.
         own = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
-        self._forwarder = process = await _started(self._host.command(*own, *way))
+        self._forwarder = process = await _started(self._host.command(*own, *way, beyond=beyond))
         said: list[str] = []
         hearing = self._hear(process.stderr, said)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
                 while process.returncode is None:
-                    with contextlib.suppress(OSError):
-                        _, writer = await asyncio.open_connection("127.0.0.1", local)
-                        writer.close()
-                        return local
-                    await asyncio.sleep(0.05)
+                    try:
+                        reader, writer = await asyncio.open_connection("127.0.0.1", local)
+                    except OSError:
+                        await asyncio.sleep(0.05)
+                        continue
+                    # The port is open even without a server there.
+                    with contextlib.suppress(OSError), contextlib.closing(writer):
+                        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+                        return local if await reader.read(1) else 0
+                    return 0
         await _end(process)
         await hearing
         raise self._host.error(said, f"No port could be forwarded to {self.host}")
-
-
-async def _answers(port: int) -> bool:
-    """Whether a server answers on a forwarded port, which is open even without one."""
-    with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(_READY_SECONDS):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
-            found = await reader.read(1)
-            writer.close()
-            return bool(found)
-    return False
 
 
 # --- Installing -------------------------------------------------------------------------------------------------------
@@ -374,11 +383,7 @@ async def _made_wheel(folder: Path) -> Path:
     try:
         _, said = await process.communicate()
     finally:
-        if process.returncode is None:
-            if hasattr(os, "killpg"):  # With the builds that it started.
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-            await process.wait()
+        await _end(process)
     found = next(folder.glob("*.whl"), None)
     if process.returncode or found is None:
         raise LinkError(f"The package could not be made: {shortened(said.decode('utf-8', 'replace').strip(), 600)}")

@@ -36,10 +36,12 @@ from paretone.wording import grouped
 
 VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
+PATH = "/engine"
+"""Of the websocket, and of questions."""
 LARGEST_COMMAND, LARGEST_EVENT = 1 << 27, 1 << 30
 """Bytes of a message to the host and from it."""
 COMMAND, EVENT, HELLO, WELCOME = "command", "event", "hello", "welcome"
-REFUSED, ASK, ANSWER, SEEN = "refused", "ask", "answer", "seen"
+REFUSED, ASK, SEEN = "refused", "ask", "seen"
 _TYPE = "$"
 """Field of a table that names its type; :data:`_TABLE` and :data:`_VALUES` are tables of names and values."""
 _TABLE, _VALUES = "table", "values"
@@ -93,18 +95,11 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question about the host's files, or a part of a file."""
+    """A question about the host and its files."""
 
     what: str
     text: str = ""
-    number: int = 0
     content: bytes = b""
-
-
-@dataclass(frozen=True)
-class Answer:
-    value: Any = None
-    problem: str = ""
 
 
 # --- Declared types ---------------------------------------------------------------------------------------------------

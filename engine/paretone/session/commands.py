@@ -29,6 +29,8 @@ class Command:
     """A command with its job number, chosen by the sender."""
 
     job: int
+    lexicon: str | None = field(default=None, kw_only=True)
+    """Pronunciations in place of this machine's lexicon, in which another user may have taught words."""
     activity: ClassVar[str] = ""
     """Activity, as in "synthesising": see :attr:`doing`."""
     carried_out_by: ClassVar[str] = ""
@@ -253,8 +255,6 @@ class RunStudy(Command, activity="running the study", by="jobs:run_study", timed
     """Address of a Ray cluster, ``auto`` or ``local``; see :class:`paretone.studies.cluster.Cluster`."""
     workers: int | None = None
     """Workers on the cluster; ``None``: one per GPU or core."""
-    lexicon: str | None = None
-    """Pronunciations in place of this machine's lexicon, in which another user may have taught words."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import torch
 from paretone import device
 from paretone.computing import computing
 from paretone.errors import Cancelled, SettingError
+from paretone.front_end.pronunciations import as_taught
 from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
 from paretone.models.base import ModelInfo, SpeechModel
@@ -220,7 +221,7 @@ class Executor:
             raise TypeError(f"There is no function for the command {type(command).__name__}.")
         work = imported(command.carried_out_by)
         job = RunningJob(command.job, post, cancelled, pausing or threading.Event())
-        with stoppable(JobObserver(job).check):
+        with as_taught(command.lexicon), stoppable(JobObserver(job).check):
             result: Event | None = work(command, self, job)
         if result is not None:
             post(result)

@@ -48,12 +48,12 @@ _ONE_NAME = (
 )
 
 
-def read(path: str | Path, results: Path | None = None, lexicon: str | None = None) -> Study:
+def read(path: str | Path, results: Path | None = None) -> Study:
     """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Words that the file does not say
-    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since; then as
-    in ``lexicon``, or the user's. Raises :class:`StudyError` with the file and the mistake."""
-    path, begun = Path(path), None if results is None else pronunciations_in(results)
-    return parse(values(path), str(path), path.parent, lexicon if begun is None else begun)
+    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since. Raises
+    :class:`StudyError` with the file and the mistake."""
+    path = Path(path)
+    return parse(values(path), str(path), path.parent, None if results is None else pronunciations_in(results))
 
 
 def values(path: Path) -> object:

@@ -1,7 +1,6 @@
 """An engine in another process: everything as here, whatever happens to the line between."""
 
 import asyncio
-import hashlib
 import json
 import os
 import random
@@ -11,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,6 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.store import Store
 from paretone.studies.study import results_folder
 from paretone.techniques.ditreducio.record import CalibrationRequest, Trial
-from tests.engine.recorder import Recorder
 from tests.engine.remote.elsewhere import Host, Relay, Window, window
 from tests.engine.remote.test_wire import SPEAK, mutated
 from tests.workload import only_in_full, workload
@@ -86,13 +85,14 @@ def here(relay: Relay, host: Host, tmp_path: Path) -> Iterator[Window]:
         yield made
 
 
-def heard(recorder: Recorder, job: int) -> list[bytes]:
-    found = [one for one in recorder.events if isinstance(one, events.AudioReady) and one.job == job]
-    return [one.samples.tobytes() for one in found]
-
-
 def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay: Relay) -> None:
     """Nothing lost, nothing doubled: the same pieces as over a good line, each once and in order."""
+    relay.stalled.set()
+    unanswered = here.engine.ask("models")
+    relay.reset()
+    with pytest.raises(PlainError, match="does not answer: the line is broken"):
+        unanswered.result(60)
+    relay.stalled.clear()
     here.recorder.finish(here.engine, speak(2))
     whole = here.recorder.wait_for_kind(events.TakeReady, 2).take
     here.engine.submit(speak(3))
@@ -103,7 +103,8 @@ def test_the_main_job_through_a_line_that_breaks_and_stalls(here: Window, relay:
         relay.stalled.clear()
     assert isinstance(here.recorder.end_of(3), events.JobFinished)
     again = here.recorder.wait_for_kind(events.TakeReady, 3).take
-    assert np.array_equal(again.samples, whole.samples) and heard(here.recorder, 3) == heard(here.recorder, 2)
+    pieces = [[one.samples.tobytes() for one in here.recorder.of(job, events.AudioReady)] for job in (2, 3)]
+    assert np.array_equal(again.samples, whole.samples) and pieces[0] == pieces[1] and pieces[0]
     assert [one.job for one in here.recorder.events if isinstance(one, events.ENDINGS)] == [1, 2, 3]
     assert any("broke" in one.sentence and "Trying again" in one.sentence for one in here.lines)
     assert here.until(lambda one: one.round_trip is not None).host == "127.0.0.1"
@@ -200,7 +201,7 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     for question, name, said in (
         ("folder", "gone", r"could not be opened on the host \(No such file or directory\); choose another folder"),
         ("folder", "~nobody-of-this-name", r"could not be opened on the host \(Could not determine home directory"),
-        ("part", "made/gone", r"could not be read on the host \(No such file or directory\)\.$"),
+        ("fetch", "made/gone", r"could not be read on the host \(No such file or directory\)\.$"),
     ):
         with pytest.raises(PlainError, match=said):
             here.engine.ask(question, name).result(30)
@@ -290,10 +291,9 @@ def test_only_windows_of_the_same_or_a_newer_minor_version() -> None:
 
 
 async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -> tuple[int, list[str]]:
-    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences, in the order of
-    questions and events: questions do not wait for one another."""
+    """Status of the greeting, and what the host said before it closed, or the first ``most`` sentences."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    said: list[tuple[int, str]] = []
+    said: list[str] = []
     async with aiohttp.ClientSession() as session:
         try:
             async with session.ws_connect(f"http://127.0.0.1:{port}/engine", headers=headers) as socket:
@@ -303,17 +303,22 @@ async def _told(port: int, token: str, *messages: bytes | str, most: int = 99) -
                     async for one in socket:
                         found = wire.envelope(one.data, 1 << 24)
                         if found.kind == wire.REFUSED:
-                            said.append((found.number, wire.read(found.payload, str)))
-                        elif found.kind == wire.ANSWER:
-                            said.append((found.number, wire.read(found.payload, wire.Answer).problem))
+                            said.append(wire.read(found.payload, str))
                         elif found.kind == wire.EVENT:
                             event = wire.of(wire.plain(found.payload), events.Event)
-                            said += [(found.number, event.sentence)] if isinstance(event, events.JobFailed) else []
+                            said += [event.sentence] if isinstance(event, events.JobFailed) else []
                         if len(said) >= most:
                             break
         except aiohttp.WSServerHandshakeError as error:
             return error.status, []
-    return 101, [sentence for _, sentence in sorted(said, key=itemgetter(0))]
+    return 101, said
+
+
+def asked(port: int, token: str, question: bytes) -> tuple[int, bytes]:
+    with closing(HTTPConnection("127.0.0.1", port)) as line:
+        line.request("POST", "/engine", question, {"Authorization": f"Bearer {token}"})
+        answer = line.getresponse()
+        return answer.status, answer.read()
 
 
 def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host, tmp_path: Path) -> None:
@@ -328,7 +333,6 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     draw, sent = random.Random(5), 0
     whole = [
         wire.message(wire.COMMAND, wire.packed(SPEAK), 1),
-        wire.message(wire.ASK, wire.Ask("send", "a" * 64 + "/x.wav", 3, b"abc"), 1),
         wire.message(wire.SEEN, None, 7),
     ]
     while sent < workload(10_000, 300):
@@ -339,14 +343,16 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
             sent += 1
             if sent % 10 == 0:
                 assert told(damaged, most=1)[1], "nor is it a greeting"
-    asked = (
-        *(("part", "made/../../engine.json"), ("part", "studies//etc/passwd"), ("send", "../engine.json")),
+                assert asked(host.port, host.token, damaged)[0] == 400, "nor a question"
+    questions = (
+        *(("fetch", "made/../../engine.json"), ("fetch", "studies//etc/passwd"), ("send", "../engine.json")),
         *(("send", f"{'a' * 64}/../../engine.json"), ("study", "../.."), ("together", "../engine")),
         *(("voices", "MegaTTS3\n../.."), ("no such question", "")),
     )
-    escapes = [wire.message(wire.ASK, wire.Ask(*one), number) for number, one in enumerate(asked)]
-    said = told(wire.message(wire.HELLO, wire.Hello("0.2.0", "another", "laptop")), *escapes, most=8)[1]
-    assert len(said) == 8 and all(said) and "leads out of the folder" in said[0]
+    escapes = [wire.message(wire.ASK, wire.Ask(*one)) for one in questions]
+    said = [asked(host.port, host.token, one) for one in escapes]
+    assert all(status == 400 and words for status, words in said) and b"leads out of the folder" in said[0][1], said
+    assert {asked(host.port, "wrong", one)[0] for one in escapes} == {401}
     outside = replace(VOICE, audio="sent:../engine.json")
     roofline = partial(commands.MeasureRoofline, utterance=Utterance("Milk.", VOICE), setting=setting())
     writing = [
@@ -367,9 +373,9 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     (large.place_of("a" * 64 + "/x.wav")).parent.mkdir(parents=True)
     large.place_of("a" * 64 + "/x.wav").write_bytes(b"x")
     with pytest.raises(PlaceError, match="leads out of the folder"):
-        large.together(hashlib.sha256(listing).hexdigest(), listing)
+        large.together(listing)
     with pytest.raises(PlaceError, match="arrived damaged"):
-        large.together("a" * 64, listing)
+        large.together(listing[1:])
     with window(host.port, host.token, tmp_path) as here:
         here.recorder.wait_for_kind(events.EngineReady)
         assert not [one for one in here.recorder.events if one.job]
@@ -382,9 +388,7 @@ def is_sound(content: bytes) -> bool:
         found = wire.envelope(content, 1 << 20)
         if found.kind == wire.COMMAND:
             wire.of(wire.plain(found.payload), commands.Command)
-        elif found.kind == wire.ASK:
-            wire.read(found.payload, wire.Ask)
-        return found.kind in (wire.COMMAND, wire.ASK, wire.SEEN)
+        return found.kind in (wire.COMMAND, wire.SEEN)
     except wire.WireError:
         return False
 

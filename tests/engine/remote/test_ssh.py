@@ -74,7 +74,8 @@ class Sshd:
 
     @property
     def serve(self) -> str:
-        return f"env PARETONE_DATA={self.home}/data {sys.executable} -m paretone serve --grace 1"
+        code = os.environ.get("PYTHONPATH", "")
+        return f"env PARETONE_DATA={self.home}/data PYTHONPATH={code} {sys.executable} -m paretone serve --grace 1"
 
     def cut(self) -> None:
         """Kill the server's side of every connection, and what runs in them is left alone."""
@@ -96,10 +97,6 @@ class Sshd:
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     with closing(Sshd(tmp_path_factory.mktemp("sshd"))) as made:
         yield made
-
-
-def quietly(sentence: str, share: float) -> None:
-    """Says nothing."""
 
 
 def opened(host: SshHost) -> LinkError:
@@ -161,7 +158,7 @@ def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> N
 
 def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
     with closing(Sshd(tmp_path / "strict", "AllowTcpForwarding no\n")) as strict:
-        line = 'paretone-engine {"port": 9, "token": "x"}'
+        line = 'paretone-engine {"port": 9, "token": "x", "machine": "me@node"}'
         error = opened(strict.host(f"echo '{line}'"))
         assert "prohibited" in str(error) or "does not answer" in str(error)
 
@@ -171,10 +168,10 @@ def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> N
     if python is None:
         pytest.skip("there is no Python here but this one")
     with pytest.raises(LinkError, match=r"PyTorch is not installed|is needed"):
-        asyncio.run(install(sshd.host(), quietly, f"{python} -S"))
+        asyncio.run(install(sshd.host(), lambda *_: None, f"{python} -S"))
     assert not (sshd.home / ".local").exists()
     with pytest.raises(LinkError, match="could not be run there"):
-        asyncio.run(install(sshd.host(), quietly, "/no/python"))
+        asyncio.run(install(sshd.host(), lambda *_: None, "/no/python"))
 
 
 @only_in_full("packaged program")

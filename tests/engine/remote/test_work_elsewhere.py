@@ -29,6 +29,7 @@ from paretone.setting.setting import Setting
 from paretone.studies.store import Store
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.requests import TrainingProgress
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.models.hub import WEIGHTS, Hub, assert_complete
 from tests.engine.models.megatts3.small_release import write_release, write_voice
 from tests.engine.recorder import Recorder, is_of
@@ -160,7 +161,8 @@ def test_downloads_go_to_the_host_and_are_cancelled_and_resumed(
             while not any(part.stat().st_size for part in host.data.rglob("*.part")):
                 time.sleep(0.01)  # cancelled before the first block, it would have nothing to go on with
             here.engine.submit(commands.Cancel(0, 2))
-            here.engine.ask("models").result(60)  # answered after what was sent before
+            here.engine.submit(commands.LoadModel(9, "f5-mini", folder="here"))
+            assert "not a whole path" in here.recorder.end_of(9).sentence, "said after what was sent before"
 
         hub.break_off_after, hub.before_break_off = [1_300_000], cancelled
         here.engine.submit(commands.DownloadModel(2, model.id, place, model.licence))
@@ -175,15 +177,6 @@ def test_downloads_go_to_the_host_and_are_cancelled_and_resumed(
 
 
 # --- Recordings -------------------------------------------------------------------------------------------------------
-SET = """
-title = "Set"
-manifest = "en/meta.lst"
-count = 2
-[[setting]]
-options = {steps = 2}
-"""
-
-
 def evaluation_set(folder: Path) -> Path:
     """A small set in the form of Seed-TTS, with its study."""
     (folder / "en" / "prompt-wavs").mkdir(parents=True)
@@ -196,7 +189,7 @@ def evaluation_set(folder: Path) -> Path:
     rows = [("one", "a", "Milk."), ("two", "a", "Rice."), ("three", "b", "Bread.")]
     lines = [f"{name}|{VOICE.transcript}|prompt-wavs/{prompt}.wav|{text}" for name, prompt, text in rows]
     (folder / "en" / "meta.lst").write_text("\n".join(lines))
-    (folder / "set.toml").write_text(SET)
+    (folder / "set.toml").write_text('manifest = "en/meta.lst"\ncount = 2\n[[setting]]\noptions = {steps = 2}\n')
     return folder / "set.toml"
 
 
@@ -225,6 +218,7 @@ def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(d
         assert len(store.cells()) == 1 and not store.lost()
 
 
+@needs("accelerate")
 def test_the_host_reads_what_was_taught_here_and_nothing_that_was_taught_there(
     do: Do, here: Window, host: Host, tmp_path: Path
 ) -> None:
@@ -242,6 +236,12 @@ def test_the_host_reads_what_was_taught_here_and_nothing_that_was_taught_there(
     with Store(tmp_path / "taught", read_only=True) as store:
         used = [spoken.take.setting, *(one.setting for one in store.settings())]
         assert len(store.cells()) == 1 and {one.options["pronunciations"] for one in used} == {"Nguyen = win"}
+    about = {"model": "f5-mini", "folder": str(toy_model(tmp_path / "model")), "work": str(host.data / "own")}
+    learn = GuidanceFreeRequest(**about, sentences=1, texts=("Milk.",), weight=0.5, steps=1, device="cpu", threads=1)
+    do(lambda job: commands.Prepare(job, "guidance_free", learn))
+    with np.load(next((host.data / "own").rglob("000000.npz"))) as spoken:
+        *_, said = filter(None, "".join(VOCABULARY.phones[one] for one in spoken["0.ids"]).split("^"))
+    assert set("bd") < set(said) and not set("mlk") & set(said), "bread, after the prompt"
     (host.data / "lexicon.json").unlink()
 
 
@@ -273,34 +273,31 @@ def test_voices_that_lie_with_the_weights_speak_there_and_own_ones_take_their_la
     # A grapheme model with random weights never comes to an end.
     host = Host(tmp_path / "host", first="from paretone.models.megatts3 import graphemes; graphemes.LONGEST = 6")
     with window(host.port, host.token, tmp_path / "here") as here:
-        _speak_in_released_voices(host, here, doing(here), tmp_path)
+        do = doing(here)
+        model, text, folder = "MegaTTS3", "A short sentence.", host.data / "models" / "MegaTTS3"
+        write_release(folder)
+        write_voice(folder / "voices" / "some_noise.wav")
+        here.recorder.wait_for_kind(events.EngineReady)
+        asked = here.engine.ask("voices", f"{model}\n").result(60)
+        assert asked == [["some_noise", "some noise", str(folder / "voices" / "some_noise.wav")]]
+        assert here.engine.ask("voices", f"{model}\n{tmp_path}").result(60) == []
+        assert isinstance(do(lambda job: commands.LoadModel(job, model, device="cpu")), events.ModelLoaded)
+        released = Voice("some_noise", "some noise", f"{THERE}{asked[0][2]}", "")
+        own = own_voice(write_voice(tmp_path / "mine.wav"))
+        chosen = Setting(model, entry(model).options_with(steps=2), (), 3)
+        for voice in (released, own):
+            spoken = do(lambda job, one=voice: commands.Synthesise(job, text, one, chosen))
+            assert isinstance(spoken, events.TakeReady) and spoken.take.voice == voice.id, spoken
+        sent = (host.data / "remote" / "received").rglob("mine.npy")
+        assert [one.with_suffix(".wav").is_file() for one in sent].count(True) == 1
+        (tmp_path / "mine.npy").unlink()
+        (tmp_path / "mine.wav").write_bytes((tmp_path / "mine.wav").read_bytes() + b"\0\0")
+        alone = own_voice(tmp_path / "mine.wav")
+        refused = do(lambda job: commands.Synthesise(job, text, alone, chosen))
+        assert isinstance(refused, events.JobFailed) and "latents" in refused.sentence
+        lines = f'model = "{model}"', f'sentences = ["{text}"]', 'voices = ["some_noise"]', "[[setting]]"
+        run_study(do, tmp_path / "released.toml", *lines, "options = {steps = 2}")
     host.kill()
-
-
-def _speak_in_released_voices(host: Host, here: Window, do: Do, tmp_path: Path) -> None:
-    model, text, folder = "MegaTTS3", "A short sentence.", host.data / "models" / "MegaTTS3"
-    write_release(folder)
-    write_voice(folder / "voices" / "some_noise.wav")
-    here.recorder.wait_for_kind(events.EngineReady)
-    asked = here.engine.ask("voices", f"{model}\n").result(60)
-    assert asked == [["some_noise", "some noise", str(folder / "voices" / "some_noise.wav")]]
-    assert here.engine.ask("voices", f"{model}\n{tmp_path}").result(60) == []
-    assert isinstance(do(lambda job: commands.LoadModel(job, model, device="cpu")), events.ModelLoaded)
-    released = Voice("some_noise", "some noise", f"{THERE}{asked[0][2]}", "")
-    own = own_voice(write_voice(tmp_path / "mine.wav"))
-    chosen = Setting(model, entry(model).options_with(steps=2), (), 3)
-    for voice in (released, own):
-        spoken = do(lambda job, one=voice: commands.Synthesise(job, text, one, chosen))
-        assert isinstance(spoken, events.TakeReady) and spoken.take.voice == voice.id, spoken
-    sent = (host.data / "remote" / "received").rglob("mine.npy")
-    assert [one.with_suffix(".wav").is_file() for one in sent].count(True) == 1
-    (tmp_path / "mine.npy").unlink()
-    (tmp_path / "mine.wav").write_bytes((tmp_path / "mine.wav").read_bytes() + b"\0\0")
-    alone = own_voice(tmp_path / "mine.wav")
-    refused = do(lambda job: commands.Synthesise(job, text, alone, chosen))
-    assert isinstance(refused, events.JobFailed) and "latents" in refused.sentence
-    lines = f'model = "{model}"', f'sentences = ["{text}"]', 'voices = ["some_noise"]', "[[setting]]"
-    run_study(do, tmp_path / "released.toml", *lines, "options = {steps = 2}")
 
 
 @needs("tokenizers")
