@@ -14,8 +14,8 @@ from paretone.bench.bundled import say
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.measure.timing import interval
-from paretone.serving.load import PCM_RATE, Load, Target
-from paretone.serving.records import Level
+from paretone.serving.load import PCM_RATE, Load
+from paretone.serving.records import Level, Target
 
 NAME = "load-client"
 PIECES, PIECE_SECONDS = 20, 0.1

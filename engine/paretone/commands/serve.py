@@ -81,12 +81,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.token != options.token.strip() or not options.token.isprintable():
         raise SettingError("No client can send this --token; give one without line ends, and without blanks around it.")
     spoken, model = speak.prepared(options, session)
+    chosen = {name: getattr(options, name) for name in ("token", "waiting", "folder", "batch")}
+    server = speech_api.SpeechServer(session.executor, spoken, **chosen)
     # Weights of techniques load with the first text, and kernels are chosen: before anybody waits for them.
     session.terminal.status("Warming up")
     with suppress(TextError):  # Of a model that does not speak English.
-        session.carry_out(replace(spoken, text=catalogue.harvard_sentences()[0]))
-    chosen = {name: getattr(options, name) for name in ("token", "waiting", "folder", "batch")}
-    server = speech_api.SpeechServer(session.executor, spoken, **chosen)
+        session.carry_out(replace(spoken, text=(text := catalogue.harvard_sentences()[0])))
+        # Those for passes of several texts, too; few words do.
+        server.speak_at_once(" ".join(text.split()[:3]), session.terminal.cancelled)
 
     def ready(address: str) -> None:
         session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")

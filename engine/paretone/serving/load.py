@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import io
 import json
 import math
@@ -38,16 +37,15 @@ from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
-from paretone.models.base import Voice
+from paretone.measure.machine import describe
 from paretone.observer import Check
 from paretone.reading import printable, shortened, shown
 from paretone.serving import reason
-from paretone.serving.records import FORMS, KEPT, Level
+from paretone.serving.records import KEPT, Level, Target
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
 
-PATH = "/v1/audio/speech"
 BUFFERS = (0.0, 0.1, 0.3)
 """Seconds that a player waits after the first audio before it plays."""
 PERCENTILES = (50, 90, 95, 99)
@@ -64,36 +62,6 @@ PAUSE_SECONDS = 0.5
 """After a request without a connection: a server that restarts is not asked thousands of times meanwhile."""
 LONGEST_PAUSE = 30.0
 """Seconds that a client of a closed loop waits at most after a refusal with ``Retry-After``."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A server, and what is asked of it."""
-
-    url: str
-    """Address of the server, with or without :data:`PATH`."""
-    model: str = ""
-    voice: str = ""
-    token: str = field(default="", repr=False)
-    form: str = FORMS[0]
-    """One of :data:`~paretone.serving.records.FORMS`."""
-    fields: Mapping[str, object] = field(default_factory=dict)
-    """Further fields of each request."""
-    like: Voice | None = None
-    """Whose voice the answers should have, if that is known: of a recording that they clone, for example."""
-
-    @property
-    def endpoint(self) -> str:
-        base = self.url.rstrip("/")
-        return base if base.endswith(PATH) else base.removesuffix("/v1") + PATH
-
-    def body(self, text: str, seed: int | None) -> dict[str, object]:
-        chosen = {name: value for name, value in {"model": self.model, "voice": self.voice}.items() if value}
-        seeded: dict[str, object] = {} if seed is None else {"seed": seed}
-        # vLLM-Omni's OmniVoice reads it there.
-        if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
-            seeded["extra_params"] = {**further, **seeded}
-        return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
 
 
 @dataclass(frozen=True)
@@ -174,16 +142,14 @@ class Measured:
     def failures(self) -> dict[str, int]:
         return dict(Counter(one.failure for one in self.replies if one.failure))
 
-    def takes(self, title: str, target: Target, machine: str) -> list[Take]:
+    def takes(self, title: str, target: Target) -> list[Take]:
         """The first :data:`~paretone.serving.records.KEPT` answers of the server ``title`` as takes."""
         plain = ((name, one) for name, one in target.body("", None).items() if isinstance(one, int | float | str))
         asked = {name: one for name, one in plain if not str(one).startswith("data:")}  # Recordings are large.
         setting = Setting(f"server {title}", Values({**asked, **self.level.option, "url": target.url}))
         voice = target.like.id if target.like else target.voice or "the server's own"
-        label = f"{title}, {self.level}"
-        return [
-            one.take(replace(setting, seed=one.seed or 0), voice, machine, label=label) for one in self.answered[:KEPT]
-        ]
+        about = {"voice": voice, "machine": describe().line, "label": f"{title}, {self.level}"}
+        return [one.take(replace(setting, seed=one.seed or 0), **about) for one in self.answered[:KEPT]]
 
     def row(self) -> dict[str, Any]:
         """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""
@@ -226,11 +192,6 @@ def recorded(path: str | Path) -> str:
     recording = read_recording(path)
     sound = base64.b64encode(files.wav(recording.samples, recording.sample_rate)).decode()
     return f"data:audio/wav;base64,{sound}"
-
-
-def hash_of(texts: Sequence[str]) -> str:
-    """SHA-256 of the texts, one a line."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

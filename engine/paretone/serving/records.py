@@ -7,11 +7,12 @@ those that are kept as takes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,14 @@ from paretone.errors import PlainError, SettingError
 from paretone.fields import exact, misfit
 from paretone.measure.estimates import Estimate
 from paretone.measure.machine import describe
+from paretone.models.base import Voice
+from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.reading import first_line, read_json
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
+PATH = "/v1/audio/speech"
 FORMS = ("pcm", "wav")
 """Formats of audio that can be measured."""
 KEPT = 60
@@ -37,7 +41,7 @@ TYPICAL = 8
 """Clients with which servers are compared."""
 SATURATED = 0.95
 """Share of the largest throughput from which more clients only wait longer."""
-_FIELDS = {"version": int, "title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str}
+_FIELDS = {"title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str, "reference": str}
 _KINDS = {"load": str, "requests": int, "failures": dict, "judged": dict[str, list[float]], "takes": list[str]}
 """Of a load's columns that are no numbers."""
 FIGURES = {
@@ -94,6 +98,36 @@ class Level:
         return f"{self.clients} client{'s' * (self.clients != 1)}"
 
 
+@dataclass(frozen=True)
+class Target:
+    """A server, and what is asked of it."""
+
+    url: str
+    """Address of the server, with or without :data:`PATH`."""
+    model: str = ""
+    voice: str = ""
+    token: str = field(default="", repr=False)
+    form: str = FORMS[0]
+    """One of :data:`FORMS`."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """Further fields of each request."""
+    like: Voice | None = None
+    """Whose voice the answers should have, if that is known: of a recording that they clone, for example."""
+
+    @property
+    def endpoint(self) -> str:
+        base = self.url.rstrip("/")
+        return base if base.endswith(PATH) else base.removesuffix("/v1") + PATH
+
+    def body(self, text: str, seed: int | None) -> dict[str, object]:
+        chosen = {name: value for name, value in {"model": self.model, "voice": self.voice}.items() if value}
+        seeded: dict[str, object] = {} if seed is None else {"seed": seed}
+        # vLLM-Omni's OmniVoice reads it there.
+        if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
+            seeded["extra_params"] = {**further, **seeded}
+        return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
+
+
 def request_fields(file: Path | str) -> dict[str, object]:
     """The fields of each request in a JSON file such as an export's ``request.json``. Raises :class:`SettingError`."""
     try:
@@ -113,6 +147,11 @@ def field_value(text: str) -> object:
         return text
 
 
+def hash_of(texts: Sequence[str]) -> str:
+    """SHA-256 of the texts, one a line."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class ServerRecord:
     title: str
@@ -124,14 +163,17 @@ class ServerRecord:
     """Of the client."""
     made: str = ""
     """UTC, ISO 8601."""
+    reference: str = ""
+    """File with the voice that the replies should have, if that is known."""
 
     @classmethod
     def of(
-        cls, title: str, url: str, texts: int, texts_sha256: str, loads: Sequence[Mapping[str, Any]]
+        cls, title: str, target: Target, texts: Sequence[str], loads: Sequence[Mapping[str, Any]] = ()
     ) -> ServerRecord:
         """A measurement of this moment, from this machine."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return cls(title, url, texts, texts_sha256, tuple(loads), describe().line, now)
+        like = "" if target.like is None else str(Path(target.like.audio).absolute())
+        return cls(title, target.endpoint, len(texts), hash_of(texts), tuple(loads), describe().line, now, like)
 
     @property
     def key(self) -> str:
@@ -180,14 +222,15 @@ def forget(record: ServerRecord, folder: Path) -> None:
 def read(path: Path) -> ServerRecord:
     """Raises :class:`PlainError` for a file that is not one."""
     try:
-        given = exact(read_json(path), "the record", {**_FIELDS, "loads": list}, PlainError)
+        kinds = {**_FIELDS, "version": int, "loads": list}
+        given = exact(read_json(path), "the record", kinds, PlainError, optional={"reference"})
     except (OSError, ValueError, PlainError) as error:
         raise PlainError(f"{path} is not the record of a measured server: {error}") from error
     if given["version"] > VERSION:
         raise PlainError(f"{path} was written by a newer version of Paretone; update it.")
     if not given["loads"] or not all(_is_row(one) for one in given["loads"]):
         raise PlainError(f"{path} has a load without its figures; measure the server again.")
-    return ServerRecord(**{name: given[name] for name in _FIELDS if name != "version"}, loads=tuple(given["loads"]))
+    return ServerRecord(**{name: given[name] for name in _FIELDS if name in given}, loads=tuple(given["loads"]))
 
 
 def _is_row(row: object) -> bool:
@@ -210,6 +253,11 @@ def read_all(folder: Path | None = None) -> tuple[tuple[ServerRecord, ...], tupl
         except PlainError as error:
             problems.append(str(error))
     return tuple(found), tuple(problems)
+
+
+def heard_voices(folder: Path | None = None) -> Iterator[Voice]:
+    """Voices that replies of measured servers should have, by their recordings."""
+    yield from map(own_voice, dict.fromkeys(one.reference for one in read_all(folder)[0] if one.reference))
 
 
 # --- Knee and saturation ----------------------------------------------------------------------------------------------

@@ -270,6 +270,16 @@ class SpeechServer:
             cancelled.set()
             await asyncio.wait([spoken])
 
+    def speak_at_once(self, text: str, cancelled: threading.Event) -> None:
+        """Speak ``text`` as many times at once as requests may be, unheard."""
+        if self._batch > 1:
+            job = RunningJob(self._usual.job, lambda event: None, cancelled)
+            speaking = [_Speaking(replace(self._usual, text=text), job) for _ in range(self._batch)]
+            self._asked.extend(speaking)
+            self._speak_together()
+            for one in speaking:
+                one.ended.result()
+
     def _speak_together(self) -> None:
         def following() -> Turn | None:
             while self._asked:

@@ -167,7 +167,7 @@ class TakeJudged(Event):
 
 @dataclass(frozen=True)
 class RepliesJudged(Event):
-    """Judges' figures of a server's replies, as :func:`paretone.serving.replies.judged` returns them."""
+    """Figures of a server's replies, from :func:`paretone.measure.evaluation.judging.reply_figures`."""
 
     figures: Mapping[str, tuple[float, float, float]]
     each: tuple[Mapping[str, float], ...]

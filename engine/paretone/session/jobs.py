@@ -23,7 +23,7 @@ from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
 from paretone.extras import extra, install
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.evaluation.judging import judged_figures
+from paretone.measure.evaluation.judging import judged_figures, reply_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
@@ -108,13 +108,11 @@ def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob)
 
 
 def judge_replies(command: commands.JudgeReplies, executor: Executor, job: RunningJob) -> events.RepliesJudged:
-    from paretone.serving.replies import judged
-
     observer = JobObserver(job)
     recordings = [(samples, command.sample_rate) for samples in command.recordings]
     reference = None if command.voice is None else Path(command.voice.audio)
     return events.RepliesJudged(
-        command.job, *judged(command.texts, recordings, reference, observer.progress, observer.check)
+        command.job, *reply_figures(command.texts, recordings, reference, observer.progress, observer.check)
     )
 
 
@@ -196,7 +194,7 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
 def run_study(command: commands.RunStudy, executor: Executor, job: RunningJob) -> events.StudyEnded:
     folder = Path(command.folder) if command.folder else results_folder(command.file)
-    study = definition.read(command.file, folder, command.lexicon)
+    study = definition.read(command.file, folder)
     workers: TaskExecutor
     if command.ray:
         if study.batch > 1:

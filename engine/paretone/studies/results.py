@@ -8,7 +8,7 @@ With a single sentence the interval is over its voices and seeds.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -165,7 +165,9 @@ class Results:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.sentence for one in self.failed))
+        """Their sentences, each once, with the number of takes."""
+        times = Counter(one.sentence for one in self.failed)
+        return tuple(f"{said} ({count} takes)" if count > 1 else said for said, count in times.items())
 
     def setting(self, key: str) -> SettingResult | None:
         return next((one for one in self.settings if one.key == key), None)
@@ -192,7 +194,7 @@ class Results:
     def front(self, names: Sequence[str]) -> frozenset[str]:
         """Keys of the settings on the Pareto front of the metrics ``names``."""
         values = np.array([[one.value(name) for name in names] for one in self.settings], float)
-        if not len(values):
+        if not values.size:  # No metric of them was measured.
             return frozenset()
         best = front(costs_of(values, tuple(metric(name).better for name in names)))
         return frozenset(one.key for one, on in zip(self.settings, best, strict=True) if on)

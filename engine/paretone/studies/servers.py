@@ -26,7 +26,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own, own_voice
 from paretone.observer import Observer
 from paretone.reading import shown
-from paretone.serving.records import FORMS, MOST_LOAD, Level, is_address, request_fields
+from paretone.serving.records import FORMS, MOST_LOAD, Level, Target, is_address, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import StudySentence
@@ -35,7 +35,7 @@ from paretone.studies.study import SERVER, Candidate, Cell, Failed, Made, Speak,
 from paretone.wording import grouped, listed, plain
 
 if TYPE_CHECKING:
-    from paretone.serving.load import Reply, Target
+    from paretone.serving.load import Reply
 
 TOKEN = "PARETONE_SERVER_TOKEN"
 """Environment variable with the token of servers that need one: studies are passed on, tokens are not."""
@@ -153,7 +153,7 @@ def _nested(fields: Mapping[str, object]) -> dict[str, object]:
 def target_of(candidate: Candidate, voice: Voice) -> Target:
     """The server of ``candidate``, asked for ``voice`` unless its own fields name one, or for what it clones. Raises
     :class:`PlainError`."""
-    from paretone.serving.load import Target, recorded
+    from paretone.serving.load import recorded
 
     options = candidate.setting.options
     asked = {name: value for name, value in options.items() if name not in _OWN}
@@ -224,7 +224,9 @@ class Asking:
     def _kept(self, candidate: Candidate, cell: Cell, spoken: StudySentence, reply: Reply) -> Made | Failed:
         task = Speak(cell, seeded(candidate, cell.seed), spoken)
         if reply.failure:
-            return Failed(task, f"{candidate.name}: {reply.failure}. {reply.detail}".strip(), reply.seconds)
+            wanted = f"It asked for a wait of {reply.retry_after:.3g} s." if reply.retry_after else ""
+            words = " ".join(filter(None, (f"{candidate.name}: {reply.failure}.", reply.detail, wanted)))
+            return Failed(task, words, reply.seconds)
         began = time.perf_counter()
         voice = candidate.cloned or spoken.voice
         take = reply.take(task.setting, voice.id, self._machine, take_id(cell))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from aiohttp import web
 
 from paretone.serving import listening
-from paretone.serving.load import PATH
+from paretone.serving.records import PATH
 
 
 @contextmanager

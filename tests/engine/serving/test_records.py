@@ -9,7 +9,7 @@ import pytest
 
 from paretone.errors import PlainError, SettingError
 from paretone.serving import records
-from paretone.serving.records import ServerRecord, inverse, latency_over_load, marks
+from paretone.serving.records import ServerRecord, Target, inverse, latency_over_load, marks
 
 
 def load(clients: int, throughput: float, latency: float, **more: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ LOADS = (load(1, 3.0, 0.7), load(2, 5.5, 0.8), load(4, 7.0, 1.6), load(8, 7.1, 3
 
 
 def record(loads: tuple[dict[str, Any], ...] = LOADS) -> ServerRecord:
-    return ServerRecord.of("A server", "http://host:1/v1/audio/speech", 2, "ab" * 32, loads)
+    return ServerRecord.of("A server", Target("http://host:1"), ["Rice.", "Milk."], loads)
 
 
 def test_the_knee_has_most_throughput_per_waiting_and_saturation_needs_a_later_load() -> None:
@@ -79,7 +79,10 @@ def test_a_record_is_read_as_written_and_stands_at_eight_clients(tmp_path: Path)
 def test_a_damaged_record_is_a_sentence_and_hides_no_other(tmp_path: Path, change: dict, words: str) -> None:
     good = records.write(record(), tmp_path)
     bad = tmp_path / "bad.json"
-    bad.write_text(json.dumps(json.loads(good.read_text()) | change))
+    about = json.loads(good.read_text())
+    bad.write_text(json.dumps({name: about[name] for name in about if name != "reference"}))
+    assert records.read(bad).title == "A server", "of an earlier version"
+    bad.write_text(json.dumps(about | change))
     with pytest.raises(PlainError, match=words):
         records.read(bad)
     found, (problem,) = records.read_all(tmp_path)

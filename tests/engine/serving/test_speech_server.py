@@ -28,8 +28,8 @@ from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.serving import listening, speech_api
-from paretone.serving.load import Load, Target
-from paretone.serving.records import Level, read_all
+from paretone.serving.load import Load
+from paretone.serving.records import Level, Target, read_all
 from paretone.session.commands import LoadModel, Synthesise
 from paretone.session.executor import Executor
 from paretone.setting.library import Library

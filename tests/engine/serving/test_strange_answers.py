@@ -23,8 +23,8 @@ from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.serving import load
-from paretone.serving.load import Load, Reply, Target
-from paretone.serving.records import Level, is_address, read_all
+from paretone.serving.load import Load, Reply
+from paretone.serving.records import Level, Target, heard_voices, is_address, read_all
 from paretone.serving.speech_api import pcm, wav_head
 from paretone.setting.library import Library
 from tests.engine.command_line import Console
@@ -167,6 +167,7 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
     with Library(data_folder() / "takes", read_only=True) as library:
         kept = library.summaries()
     assert {one.voice for one in kept} == {own_voice(ANNA).id} and "ref_audio" not in kept[0].setting.options
+    assert [one.audio for one in heard_voices()] == [ANNA], "whom the window compares with"
     assert silent.code == PlainError.exit_code and "No request was answered at 2 clients." in silent.err
     assert some.code == 0 and "Failed at 2 clients: HTTP 503 (1)." in some.out
 

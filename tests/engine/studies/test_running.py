@@ -201,7 +201,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("paretone.studies.execution.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
-    assert [one.finished for one in found.settings] == [2, 2, 2] and found.failures == ("The judge sleeps.",)
+    assert [one.finished for one in found.settings] == [2, 2, 2] and found.failures == ("The judge sleeps. (3 takes)",)
     assert {one.cell.setting for one in found.failed} == {one.key for one in found.settings}
     assert found.no_reference == "Nobody spoke."
     assert found.settings[1].figures["word_error_rate"].value == pytest.approx(0.5)

@@ -23,6 +23,7 @@ from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.serving.speech_api import pcm
 from paretone.studies.definition import parse, to_toml
+from paretone.studies.report import to_html
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED
 from paretone.studies.servers import TOKEN, target_of
@@ -150,6 +151,18 @@ def test_a_server_that_goes_away_is_asked_again_for_what_is_missing(tmp_path: Pa
         left[0] = 100
         assert finished(tmp_path / "s", asked) == FINISHED
         assert not read(tmp_path / "s").failures and set(kept) < set(takes_in(tmp_path / "s"))
+
+
+def test_the_report_says_for_how_long_a_server_did_not_want_to_be_asked(tmp_path: Path) -> None:
+    statuses = iter([200] * 3)  # Two are the warm-up.
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=SAID, status=next(statuses, 429), headers={"Retry-After": "1"})
+
+    with answering(answer) as address:
+        finished(tmp_path / "s", study(grid=None, options=None, server=[{"url": address, "clients": 1}]))
+    found = read(tmp_path / "s")
+    assert "at 1 client: HTTP 429. It asked for a wait of 1 s. (2 takes)" in to_html(found) and len(found.failed) == 2
 
 
 def test_a_cancelled_study_leaves_its_server_at_once_goes_on_with_it_and_is_verified(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.measure.metrics import metric
-from paretone.serving.records import KEPT, Level, ServerRecord, inverse, is_address, latency_over_load, marks
+from paretone.serving.records import KEPT, Level, ServerRecord, Target, inverse, is_address, latency_over_load, marks
 from paretone_app.numbers import displayed, fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -43,10 +43,7 @@ REQUESTS = 20
 
 @dataclass(frozen=True)
 class Wanted:
-    url: str
-    model: str
-    voice: str
-    token: str
+    target: Target
     loads: tuple[Level, ...]
     requests: int
     seconds: float
@@ -56,8 +53,8 @@ class Wanted:
 
     @property
     def named(self) -> str:
-        asked = ", ".join(filter(None, (self.model, self.voice)))
-        return f"{self.url} ({asked})" if asked else self.url
+        asked = ", ".join(filter(None, (self.target.model, self.target.voice)))
+        return f"{self.target.url} ({asked})" if asked else self.target.url
 
 
 class ServersPanel(QWidget):
@@ -144,7 +141,7 @@ class ServersPanel(QWidget):
         if (asked := re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())) is None:
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
         requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
-        return Wanted(url, model, voice, token, loads, requests, seconds, self.keeps.isChecked(), reference)
+        return Wanted(Target(url, model, voice, token), loads, requests, seconds, self.keeps.isChecked(), reference)
 
     def show_records(self, records: Sequence[ServerRecord]) -> None:
         """Show all measurements, the newest first, with the curve of the newest."""

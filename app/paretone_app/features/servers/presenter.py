@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.errors import Cancelled, PlainError, told
 from paretone.extras import require_serving
-from paretone.measure.machine import describe
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.serving import records
@@ -71,7 +70,7 @@ class ServersPresenter(Presenter):
         self._worker = Background("servers", self)
         self._cancelled.clear()
         self._unjudged = []
-        self._hear(f"Asking {wanted.url} …")
+        self._hear(f"Asking {wanted.target.url} …")
         self._worker.run(partial(self._ask, wanted), partial(self._done, wanted.reference))
         self.changed.emit()
 
@@ -82,7 +81,7 @@ class ServersPresenter(Presenter):
 
     def _ask(self, wanted: Wanted) -> None:
         """In the worker."""
-        from paretone.serving.load import Load, Target, hash_of
+        from paretone.serving.load import Load
 
         def check() -> None:
             if self._cancelled.is_set():
@@ -93,13 +92,11 @@ class ServersPresenter(Presenter):
             self._told.emit(f"{level}: {said} s …" if wanted.seconds else f"{level}: {said} answered …")
 
         texts = catalogue.harvard_sentences()[:20]
-        like = own_voice(wanted.reference) if wanted.reference else None
-        target = Target(wanted.url, wanted.model, wanted.voice, wanted.token, like=like)
+        target = replace(wanted.target, like=own_voice(wanted.reference) if wanted.reference else None)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
-        machine = describe().line
-        self._told.emit(ServerRecord.of(wanted.named, target.endpoint, len(texts), hash_of(texts), ()))
+        self._told.emit(ServerRecord.of(wanted.named, target, texts))
         for found in load.run(wanted.loads):
-            self._told.emit((found.row(), found.takes(wanted.named, target, machine) if wanted.keeps else []))
+            self._told.emit((found.row(), found.takes(wanted.named, target) if wanted.keeps else []))
 
     def _hear(self, told: object) -> None:
         if isinstance(told, str):

@@ -109,7 +109,7 @@ class TakesPresenter(Presenter):
             one.problem.connect(services.notices.warn)
         self._kept.changed.connect(self._count_gains)
         self._count_gains()
-        self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
+        self.judging = TakeJudging(state.jobs, self.voices, self)
         self.judging.judged.connect(self._keep_judged)
         self.findings: dict[str, Checked] = {}
         """Faults of takes checked in this session."""
@@ -208,6 +208,13 @@ class TakesPresenter(Presenter):
 
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
+
+    def voices(self) -> Iterator[Voice]:
+        """The user's own, and those that replies of measured servers should have."""
+        from paretone.serving.records import heard_voices
+
+        yield from self._state.selection.voices
+        yield from heard_voices(self._results.servers_folder)
 
     def _keep_judged(self, take: str, figures: Mapping[str, float], found: Checked) -> None:
         self._keep(self._kept.measure, take, figures)

@@ -3,6 +3,7 @@ without their packages and files that cannot be judged are skipped with a senten
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -170,18 +171,15 @@ class FileJudges:
             one = None if lacks else self._ready(kind.name, partial(kind.ready, self._texts, device))
             self._further += [(kind, one)] if one is not None else []
 
-    def judge(self, path: Path, text: str = "", check: Check = lambda: None) -> Judgement:
-        """Judge the file at ``path``, which says ``text``. ``check`` is called repeatedly and may raise to cancel."""
+    def judge(
+        self, path: Path, text: str = "", check: Check = lambda: None, recording: Recording | None = None
+    ) -> Judgement:
+        """Judge the file at ``path``, or its ``recording``, which says ``text``. ``check`` is called repeatedly and may
+        raise to cancel."""
         try:
-            recording = read_recording(path, LONGEST_SECONDS)
+            recording = read_recording(path, LONGEST_SECONDS) if recording is None else recording
         except AudioError as error:
             return Judgement(str(path), problem=str(error))
-        return self.judge_recording(path, recording, text, check)
-
-    def judge_recording(
-        self, path: Path, recording: Recording, text: str = "", check: Check = lambda: None
-    ) -> Judgement:
-        """As :meth:`judge`; ``path``: its name in sentences."""
         samples, rate = recording.samples, recording.sample_rate
         curve = log_pitch(samples, rate)
         check()
@@ -240,12 +238,14 @@ def judge_files(
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
     check: Check = lambda: None,
+    recordings: Sequence[Recording] = (),
 ) -> Judgements:
     """Judge the files at ``paths``, which say ``texts``: one per file, one for all, or none.
 
     ``reference``: recording of the voice that they should have; ``further``: judges in addition to the offline ones, on
-    ``device``. ``progress`` receives finished and total files. Raises
-    :class:`TextError` for another number of texts, and :class:`AudioError` if the reference or every file is unusable.
+    ``device``. ``progress`` receives finished and total files. ``recordings``: what the files hold, if they are not to
+    be read. Raises :class:`TextError` for another number of texts, and :class:`AudioError` if the reference or every
+    file is unusable.
     """
     if texts and len(texts) not in (1, len(paths)):
         raise TextError(f"There are {len(paths)} recordings and {len(texts)} texts; give one text, or one for each.")
@@ -255,11 +255,38 @@ def judge_files(
     for place, (path, text) in enumerate(zip(paths, each, strict=True)):
         progress(place, len(paths))
         check()
-        found.append(judges.judge(path, text, check))
+        found.append(judges.judge(path, text, check, recordings[place] if recordings else None))
     progress(len(paths), len(paths))
     if found and all(one.problem for one in found):
         raise AudioError(found[0].problem)
     return Judgements(tuple(found), judges.missing)
+
+
+def reply_figures(
+    texts: Sequence[str],
+    sounds: Sequence[tuple[np.ndarray, int]],
+    reference: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    check: Check = lambda: None,
+) -> tuple[dict[str, tuple[float, float, float]], tuple[dict[str, float], ...]]:
+    """Words, naturalness, variety and faults of a server's replies to one load, and similarity to the voice of
+    ``reference``: values with the ends of their 95 % intervals, by metric, and the figures that takes have, of each
+    reply. ``sounds``: mono samples (n,) and their rate, of each text. Raises :class:`PlainError`."""
+    names = [Path(f"reply {number}") for number, _ in enumerate(texts, start=1)]
+    recordings = [Recording(*one) for one in sounds]
+    found = judge_files(names, texts, reference, progress=progress, check=check, recordings=recordings)
+    ends = {name: one.ends for name, one in found.means.items()}
+    takes: dict[str, list[Judgement]] = defaultdict(list)
+    for text, one in zip(texts, found.files, strict=True):
+        takes[text].append(one)
+    varied = [value for each in takes.values() if (value := Judgements(tuple(each)).diversity) is not None]
+    if len(varied) > 1:
+        ends["diversity"] = estimate("diversity", varied).ends
+    of_takes = []
+    for one in found.files:
+        known = {name: one.figures[name] for name in JUDGED_FIGURES if name in one.figures}
+        of_takes.append({**known, "faults": float(len(one.faults.findings))})
+    return ends, tuple(of_takes)
 
 
 def _lacking(kind: JudgeKind, says: bool, refers: bool) -> str:

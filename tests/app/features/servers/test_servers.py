@@ -15,6 +15,7 @@ from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.serving.speech_api import pcm
 from paretone_app.features.servers.panel import ServersPanel
+from paretone_app.features.takes.presenter import voice_of
 from paretone_app.features.tradeoff import words
 from paretone_app.results.points import SERVER, Point
 from paretone_app.shell.window import MainWindow
@@ -149,11 +150,15 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
 
 def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     panel = filled_in(borrowed_window, address, "1", "8", True, "anna")
+    panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
     with qtbot.waitSignal(borrowed_window.jobs.began):
         panel.measure.trigger()
     panel.cancel.trigger()
     qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")
     assert panel.table.item(0, 9).text() == "–" and not panel.cancel.isEnabled()
+    takes = borrowed_window.results.takes
+    voice = voice_of(takes.library.load(takes.all[0].id), borrowed_window.features["takes"].voices())
+    assert voice.audio == panel.reference.text(), "whom it is compared with when it is judged later"
 
 
 def test_a_refusal_is_told_and_cancel_ends_it(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
