@@ -26,7 +26,7 @@ MEMORY = 15
 ENOUGH = 3
 """Number of cycles of a length from which their time counts as measured."""
 GROWTH = 0.1
-"""Relative cost of one more drafted token where none was measured."""
+"""Relative cost of one more drafted token while cycles of one length only were measured."""
 FORGETTING = 0.98
 """Decay of a cycle's acceptance per further cycle."""
 PRIOR = 4.0
@@ -100,12 +100,16 @@ class AdaptiveLength:
 
 
 def _seconds(length: int, measured: Mapping[int, float]) -> float:
-    """Time of a cycle that drafts ``length`` tokens: as ``measured``, or between or beyond that."""
+    """Time of a cycle that drafts ``length`` tokens: as ``measured``, or on the line through the nearest two or all."""
     known, seconds = list(measured), list(measured.values())
     below = [place for place, count in enumerate(known) if count <= length]
-    if len(below) == len(known) or not below:
+    if not below or len(below) == len(known):
         nearest = -1 if below else 0
-        return seconds[nearest] * (1 + GROWTH * length) / (1 + GROWTH * known[nearest])
+        guessed = seconds[nearest] * (1 + GROWTH * length) / (1 + GROWTH * known[nearest])
+        if len(known) == 1:
+            return guessed
+        line = seconds[nearest] + (seconds[-1] - seconds[0]) * (length - known[nearest]) / (known[-1] - known[0])
+        return line if below else max(line, guessed)  # A disturbed cycle must not make short ones take no time.
     left = below[-1]
     share = (length - known[left]) / (known[left + 1] - known[left])
     return seconds[left] + share * (seconds[left + 1] - seconds[left])

@@ -274,6 +274,10 @@ def test_it_follows_the_acceptance_of_each_place_and_the_time_of_each_length() -
         drafted = steps.choose()
         steps.observe(drafted, drafted if cycle % 3 else 0, 0.02 * drafted + (1.0 if drafted < 4 else 4.0))
     assert steps.choose() == 3
+    steep = AdaptiveLength()
+    for drafted in (2, 2, 2, 3, 3, 3):
+        steep.observe(drafted, drafted, 0.6 * drafted - 0.2)
+    assert steep.choose() == 2
 
 
 def test_a_first_token_that_takes_longer_keeps_no_draft_short() -> None:
