@@ -25,7 +25,7 @@ from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import SpeechModel, Voice
 from paretone.speaking import synthesise
-from paretone.wording import percent
+from paretone.wording import percent, times
 
 ERRORS, NATURALNESS, LIKENESS = "word error rate", "naturalness", "similarity"
 SPREAD, RANGE = "spread over seeds", "pitch range"
@@ -187,6 +187,6 @@ def headline(ways: Sequence[tuple[Interval, Margins]]) -> tuple[Interval, str]:
 def target(found: Interval, verdict: str, aim: float, where: str) -> str:
     """Sentence on whether ``aim`` is met; ``where``: by what."""
     if verdict == PASSES:
-        return f"{found.median:.1f}× {'meets' if found.median >= aim else 'is below'} the target of {aim:g}× {where}."
+        return f"{times(found.median)} {'meets' if found.median >= aim else 'is below'} the target of {aim:g}× {where}."
     said = verdict if verdict.startswith(FAILS) else f"is {verdict}"
-    return f"The target of {aim:g}× {where} is not met: {found.median:.1f}× {said}."
+    return f"The target of {aim:g}× {where} is not met: {times(found.median)} {said}."

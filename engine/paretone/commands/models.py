@@ -37,6 +37,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if named := options.model or catalogue.id_of(options.folder):
         return _of_one(catalogue.entry(named), options.folder, options.techniques)
     if options.folder:
+        if not Path(options.folder).exists():
+            raise CheckpointError(f"There is no folder {options.folder}; check the path.")
         raise CheckpointError(f"{options.folder} does not say which model it is; name it: paretone models MODEL.")
     found = [
         {name: getattr(one, name) for name in ("id", "title", "family", "licence", "available")}

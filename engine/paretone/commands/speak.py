@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -141,7 +142,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.codebooks:
         samples = first_codebooks(take, options.codebooks, voice, session)
         remarks = (f"The file holds the first {options.codebooks} codebooks alone; figures are of the whole take.",)
-    remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
+    try:
+        remarks = (*remarks, *write_sound(out, samples, take.sample_rate))
+    except PlainError as error:  # Such as a disk that others have filled meanwhile.
+        kept_elsewhere = Path(tempfile.mkdtemp(prefix="paretone-")) / out.name
+        write_sound(kept_elsewhere, samples, take.sample_rate)
+        raise PlainError(f"{error} The speech is in {kept_elsewhere}.") from error
     problem, code = ending(stopped, f"{take.unfinished.partition(' ')[2]}; wrote them to {out}.", Synthesise.activity)
     if stopped is not None:
         kept = None

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, MelFlow
 from paretone.plug_ins import PlugIns, streams_lent
+from paretone.reading import shown
 from paretone.setting.knobs import Knob
 from paretone.setting.plan import described, named
 from paretone.techniques import admission
@@ -95,6 +97,9 @@ def technique(name: str) -> Technique:
     """The technique called ``name``. Raises :class:`SettingError` with a similar name, or why it was left out."""
     found = find(name)
     if found is None:
+        titled = [one.name for one in techniques() if name.lower() in one.title.lower()]  # As papers call it.
+        if len(titled) == 1:
+            raise SettingError(f"There is no technique named {shown(name)}; did you mean {titled[0]!r}?")
         raise registry().unknown("technique", name, (one.name for one in techniques()))
     return found
 

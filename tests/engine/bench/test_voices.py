@@ -175,5 +175,6 @@ def test_the_headline_is_a_ratio_in_any_case(ways: list[tuple[float, Margins]], 
 def test_a_target_is_met_by_what_passes_only() -> None:
     assert "33.5× meets the target of 30× in float32" in target(ratio(33.5), "passes", 30, "in float32")
     assert "29.9× is below" in target(ratio(29.9), "passes", 30, "in float32")
+    assert "1.98× is below the target of 2×" in target(ratio(1.98), "passes", 2, "in float32")
     assert "not met: 57.0× fails by the words" in target(ratio(57), "fails by the words", 30, "in float32")
     assert "57.0× is undecided by the words" in target(ratio(57), OPEN.words, 30, "in float32")

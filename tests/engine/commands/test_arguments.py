@@ -57,6 +57,7 @@ SPEAK = ("speak", "--text", "Rice.", "--out", "o.wav")
         ((*SPEAK, "--xyz"), "unrecognized arguments: --xyz"),
         ((*SPEAK, "--model", "f5-minni"), "There is no model named 'f5-minni'; did you mean 'f5-mini'?"),
         ((*SPEAK, "--voice", "ana"), "There is no voice named 'ana'; did you mean 'anna'? Use a recording"),
+        ((*SPEAK, "--technique", "SSD"), "There is no technique named 'SSD'; did you mean 'speculative'?"),
         ((*SPEAK, "--technique", "multistp"), "There is no technique named 'multistp'; did you mean 'multistep'?"),
         ((*SPEAK, "--technique", "steps:spacin=epss"), "has no knob named 'spacin'; did you mean 'spacing'?"),
         (("compare", "baseline", "guidence=1", "--text", "Rice."), "named 'guidence'; did you mean 'guidance'?"),

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,17 @@ def test_speech_for_which_there_is_no_room_is_not_begun(tiny_disk: Path, console
     said = console.refusal("speak", "--model", "f5-mini", "--text", "Rice. " * 500, "--out", tiny_disk / "o.wav")
     assert f"{tiny_disk} has 0.5 MB of free space, but this speech takes 20.6 MB or more" in said
     assert "Synthesising" not in said
+
+
+def test_speech_is_kept_elsewhere_if_it_does_not_fit(
+    tiny_disk: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    long = "999,999,999,999, 777,777,777,777"  # Its speech is longer than that of so many letters.
+    said = console.refusal(*SPEAK, "--text", long, "--out", tiny_disk / "o.wav")
+    (kept,) = tmp_path.glob("paretone-*/o.wav")
+    assert f"the disk is full; free some space. The speech is in {kept}." in said
+    assert soundfile.info(kept).duration > 5 and not list(tiny_disk.iterdir())
 
 
 def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, console: Console) -> None:

@@ -347,18 +347,24 @@ class Canvas(QWidget):
                 painter.fillRect(QRectF(left, 0, width, depth), band)
 
     def _draw_speech(self, painter: QPainter, lane: Lane, time: Scale, heights: Heights) -> None:
-        """Pitch, words and phones."""
+        """Pitch, over the spectrogram of a low lane, words and phones."""
         colours, top = self._colours, heights.wave + heights.spectrogram
-        curves = (lane.behind, colours.border, 3), (None if lane.facts is None else lane.facts.pitch, colours.text, 1.5)
-        for curve, colour, width in curves if heights.pitch else ():
+        begin, room = (top, heights.pitch) if heights.pitch else (heights.wave, heights.spectrogram)
+        own = None if lane.facts is None or lane.minus else lane.facts.pitch
+        halo = 0 if heights.pitch else 4
+        for curve, colour, width in (
+            (lane.behind, colours.border, 3),
+            (own, colours.base, halo),
+            (own, colours.text, 1.5),
+        ):
             first, end = (int((one - _PITCH_DELAY) / HOP_SECONDS) for one in (time.low, time.high))
             piece = np.zeros(0) if curve is None else curve[max(0, first - 1) : max(0, end + 2)]
             across = ((np.arange(len(piece)) + max(0, first - 1)) * HOP_SECONDS + _PITCH_DELAY) * self.per_second
             share = (piece - np.log(LOWEST)) / np.log(HIGHEST / LOWEST)
             painter.setPen(QPen(QColor(colour), width))
-            for begin, stop in runs(piece > 0):
-                down = top + heights.pitch - 2 - (heights.pitch - 4) * share[begin:stop]
-                painter.drawPolyline(_line(across[begin:stop], down))
+            for start, stop in runs(piece > 0) if width else ():
+                down = begin + room - 2 - (room - 4) * share[start:stop]
+                painter.drawPolyline(_line(across[start:stop], down))
         top += heights.pitch
         words = [(word, parts[0][1], parts[-1][2]) for word, parts in lane.words]
         phones = [phone for _, parts in lane.words for phone in parts]
@@ -494,7 +500,11 @@ class Canvas(QWidget):
         if share is not None:
             parts.append(f"{band_frequency(self.bands.at(share)):.0f} Hz")
         number, within = divmod(seconds * self.per_second, TILE)
-        for lane, _, _, heights in self.shown() if 0 <= seconds < self.whole.high else ():
+        for lane, top, height, heights in self.shown() if 0 <= seconds < self.whole.high else ():
+            if top <= place.y() < top + height:
+                # Also where a low lane has no room for them.
+                said = ((word, one) for word, phones in lane.words for one in phones if one[1] <= seconds < one[2])
+                parts[1:1] = [f"“{word}” {phone}" for word, (phone, *_) in said]
             tile, sample = self.tile(lane, int(number), heights), round(seconds * lane.rate)
             if share is None and sample < len(lane.samples):
                 parts.append(f"{lane.letter} {with_sign(lane.samples[sample], '+', 4)}")

@@ -52,6 +52,7 @@ from paretone.models.files.trained_weights import find_language_weights, places_
 from paretone.observer import SILENT, Check, Observer, Status, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
+from paretone.sampling.cache import Limits
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
@@ -188,7 +189,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """``token_rate``: tokens per second of speech. ``read_student`` loads a student's network, optimised and on the
         model's device; ``read_draft`` loads the tensors of a draft."""
         super().__init__(replace(info, token_rate=token_rate))
-        self._networks = LanguageNetworks(network, read_student, read_draft, self.first_run)
+        self._networks = LanguageNetworks(network, read_student, read_draft, self._run_once)
         self._device = network.tokens.device
         self._recordings: LastUsed[LanguageNetwork] = LastUsed(2)  # The model's and its draft's.
         self.token_rate = token_rate
@@ -240,6 +241,14 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     def warm_up(self) -> None:
         self.first_run(self.own)
+
+    def _run_once(self, network: LanguageNetwork) -> None:
+        """:meth:`first_run`, and a draft in one call, whose code is compiled or read from disk then."""
+        self.first_run(network)
+        draft = network.tokens
+        if isinstance(draft, FeatureDrafter) and draft.drafts_at_once:
+            row, limits = draft.embed([0]), Limits(0, 0, -1, draft.codes, draft.rows - draft.codes)
+            draft.drafts(row, row, draft.cache(2), torch.arange(1), [0.0], limits, (1.0, 1, 1.0))
 
     def look_for_weights(self, check: Check = lambda: None) -> ModelInfo:
         """Find new drafts, students and layer measurements; ``check`` may raise to cancel."""

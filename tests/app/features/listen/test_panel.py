@@ -254,6 +254,25 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     assert noted == [("told", "Better #good")]
 
 
+def test_low_lanes_show_pitch_over_the_spectrogram_and_tell_the_phone_under_the_mouse(
+    eight: Host, speech: np.ndarray, qtbot
+) -> None:
+    phones = (("w", 0.1, 0.2), ("i", 0.2, 0.3))
+    set_takes(eight, qtbot, replace(take(speech, "told"), text="We.", trace=Trace(phones=phones)), take(speech, "1"))
+    eight.resize(1000, 260)
+    analysed(eight, qtbot)
+    canvas, said = eight.canvas, []
+    lane, top, height, heights = next(iter(canvas.shown()))
+    assert height < 100 and not heights.pitch and not heights.phones
+    with_pitch = canvas.grab().toImage()
+    canvas.read_out.connect(said.append)
+    QTest.mouseMove(canvas, QPoint(round(canvas.place(0.25)), top + heights.wave + 5))
+    assert "“We” i" in said[-1]
+    lane.facts = replace(lane.facts, pitch=0 * lane.facts.pitch)
+    canvas.redraw()
+    assert canvas.grab().toImage() != with_pitch
+
+
 def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarray, qtbot) -> None:
     finder = empty.listen.finder
     finder.hold(True)

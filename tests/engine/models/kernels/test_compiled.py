@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from paretone import device
+from paretone.models import load_model
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
 from paretone.models.kernels import compiled, few_rows, fused_causal
 from paretone.models.kernels.fused_causal import FusedTransformer
@@ -31,7 +32,7 @@ from paretone.sampling.verification import by_token
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready
-from paretone.techniques import conflict, problem
+from paretone.techniques import conflict, problem, resolve
 from tests.engine import small_speech, speaking
 from tests.engine.models.kernels.test_graphs import spoken
 from tests.engine.models.omnivoice import small_release
@@ -325,6 +326,15 @@ def test_it_is_compiled_before_anything_is_timed() -> None:
     wide_model(True).optimised().read(torch.randn(1, 1, 24), KeyValueCache(4, 2, 9, 64), torch.arange(1), 1)
     # For other kinds of arguments, more would be compiled, within a take.
     assert [len(part.signatures) for part in (one_call.run, one_call.score, one_call.add_product)] == [1, 1, 1]
+
+
+def test_no_take_is_timed_with_the_compiling_of_drafts_in_it() -> None:
+    one_call, model = few_rows.machine_code(), load_model("lm-mini")
+    chosen = speaking.setting(speaking.drafted(draft="features"))
+    assert one_call is not None and model.networks(resolve(model.info, chosen)).draft is not None
+    before = list(one_call._drafts.signatures)
+    assert any(cycle.drafted for cycle in speaking.spoken(model, chosen).trace.decoding.cycles)
+    assert before == one_call._drafts.signatures and len(before) == 1
 
 
 def test_without_machine_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
