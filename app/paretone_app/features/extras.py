@@ -48,7 +48,6 @@ class ExtrasPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._actions.bind(self._actions["extras"], self.show_all)
-        self._state.jobs.ended.connect(self._job_ended)
         self._state.installing.installed.connect(self._installed)
 
     @property
@@ -68,7 +67,7 @@ class ExtrasPresenter(Presenter):
     def show_all(self) -> None:
         build.show(ExtrasDialog(self._state.installing, self._window))
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         missing = extras.named_in(sentence) if outcome is Outcome.FAILED and job.kind is not Kind.INSTALL else None
         if missing is not None and not self._state.installing.why_not():
             install = partial(self._state.installing.start, missing.name)

@@ -80,7 +80,6 @@ class GuidePresenter(Presenter):
         self._job, self._features = services.job, services.features
         self.guide = Guide(self._job, services.actions)
         self._greeting = ""
-        self._state.jobs.began.connect(self._greeted)
         services.workspaces.put("steps", self.guide)
 
     def greet(self, words: str) -> None:
@@ -89,7 +88,7 @@ class GuidePresenter(Presenter):
         announce(self.guide, QTextDocumentFragment.fromHtml(words).toPlainText())
         self.changed.emit()
 
-    def _greeted(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         if job.kind is not Kind.LOAD:
             self._greeting = ""
 

@@ -24,7 +24,7 @@ from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
-from paretone_app.state.jobs import Kind
+from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Presenter(QObject):
         self._workspaces = services.workspaces
         self._notices = services.notices
         self._theme = services.theme
+        self._state.jobs.began.connect(self.job_began)
+        self._state.jobs.ended.connect(self.job_ended)
 
     def _ask_where_to_write(self, title: str, kinds: str, proposal: str, write: Callable[[Path], object]) -> None:
         """Ask for a file and write it; report problems that the user can act on."""
@@ -131,6 +133,11 @@ class Presenter(QObject):
 
     def follow(self, event: Event) -> None:
         """Handle an engine event. The state is updated already; a job that the event ends still counts as running."""
+
+    def job_began(self, job: Job) -> None: ...
+
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        """``sentence``: the reason for a failure, or ``""``."""
 
     def show_progress(self, event: Progress) -> None:
         """Show a job's progress, at most 12 times per second; by default, that of the feature's own job in its bar."""

@@ -24,7 +24,6 @@ class ProfilesPresenter(Presenter):
         self._asked = False
         ask = partial(self._ask_for_file, "Open profile", "Profiles (*.json *.paretone)", self.open)
         self._actions.bind(self._actions["open_profile"], ask)
-        self._state.jobs.ended.connect(self._job_ended)
 
     def open(self, path: Path) -> None:
         """Load the model of the profile in a file, then select its setting. Raises :class:`PlainError`."""
@@ -70,7 +69,7 @@ class ProfilesPresenter(Presenter):
             text += f" It was measured with the voice {shown_name(named)}, which is not here."
         self._notices.say(text, "info")
 
-    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LOAD and outcome is Outcome.FAILED and self._asked:
             # Setup reports the reason: it knows which model stays.
             self._waiting = None

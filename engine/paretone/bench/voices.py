@@ -195,7 +195,8 @@ def row(title: str, takes: Takes, floor: Takes, speakers: Sequence[Voice]) -> di
     found |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
     found |= {"other voices": _mean(takes, "others")}
     if takes is not floor:
-        found["diversity"] = _diversity(takes)
+        curves = ([one.curve for (other, _), one in takes.items() if other == at] for at in {at for at, _ in takes})
+        found["diversity"] = mean_of_known([one for one in map(diversity, curves) if one is not None])
         found["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
     for number, speaker in enumerate(speakers):
         own = {key: one for key, one in takes.items() if key[0] % len(speakers) == number}
@@ -230,12 +231,3 @@ def _differences(takes: Takes, floor: Takes) -> np.ndarray:
         own = [one.naturalness for (at, _), one in takes.items() if at == sentence]
         found.append(float(np.mean(own)) - copy.naturalness)
     return np.array(found)
-
-
-def _diversity(takes: Takes) -> float | None:
-    """Mean over the sentences; ``None`` with one take each."""
-    found = [
-        diversity([one.curve for (other, _), one in takes.items() if other == at])
-        for at in sorted({sentence for sentence, _ in takes})
-    ]
-    return mean_of_known([one for one in found if one is not None])

@@ -20,7 +20,7 @@ from paretone.commands import arguments, lines
 from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.subtitles import sentence_times, write_srt
-from paretone.commands.technique_args import files_given, from_files, profile_alone, with_weights
+from paretone.commands.technique_args import files_given, from_files, with_weights
 from paretone.commands.terminal import JOB, Session, ending
 from paretone.errors import PlainError, SettingError, failure
 from paretone.front_end import MOST_CHARACTERS
@@ -83,7 +83,9 @@ def declare_setting(parser: argparse.ArgumentParser) -> None:
 
 def prepared(options: argparse.Namespace, session: Session, text: str = "") -> tuple[Synthesise, SpeechModel]:
     """What speaks ``text`` as the arguments want it, and the loaded model."""
-    profile = profile_alone(options)
+    profile = Profile.load(options.profile) if options.profile else None
+    if profile is not None and (options.technique or options.as_published or files_given(options)):
+        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = arguments.model(options, profile)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)

@@ -11,7 +11,6 @@ from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, SpeechModel
 from paretone.setting.knobs import NO_VALUES, Knob, Number, Switch
 from paretone.setting.plan import imported
-from paretone.setting.profile import Profile
 from paretone.setting.setting import Published, Setting, UsedTechnique
 from paretone.techniques import require_family, technique, techniques
 from paretone.techniques.base import ArtefactFile, Technique
@@ -91,14 +90,6 @@ def from_files() -> tuple[tuple[Technique, ArtefactFile], ...]:
 def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
     found = ((file.option, getattr(options, file.option)) for _, file in from_files())
     return [(option, path) for option, path in found if path]
-
-
-def profile_alone(options: argparse.Namespace) -> Profile | None:
-    """The profile of ``--profile``. Raises :class:`SettingError` if techniques are given as well."""
-    profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or options.as_published or files_given(options)):
-        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
-    return profile
 
 
 def with_file(

@@ -37,7 +37,6 @@ class AttentionPresenter(Presenter):
         self.attention.grid.cell_activated.connect(self._capture)
         self._strategy.changed.connect(self._show_similarities)
         self._state.selection.model_changed.connect(self._follow_model)
-        self._state.jobs.ended.connect(self._job_ended)
         self._show_similarities()
         return self.attention
 
@@ -85,8 +84,8 @@ class AttentionPresenter(Presenter):
         else:
             built(self.attention).say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is Kind.CALIBRATE:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self.attention is not None and job.kind is Kind.CALIBRATE:
             self._show_similarities()
-        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED:
-            built(self.attention).say(sentence or "The capture was cancelled; choose the cell again.")
+        if self.attention is not None and job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED:
+            self.attention.say(sentence or "The capture was cancelled; choose the cell again.")

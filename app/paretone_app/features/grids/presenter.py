@@ -28,7 +28,7 @@ from paretone_app.numbers import displayed, fixed
 from paretone_app.shell import file_dialogs
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
-from paretone_app.state.jobs import Job, Kind
+from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
     from paretone_app.features.grids.panel import GridPanel
@@ -133,8 +133,6 @@ class GridsPresenter(StorePresenter):
         self._open = add("&Open grid…", ask, "Use a placed grid from a file")
         self._save = self._add_saving("grid", "There is no grid yet.", "Placed grid")
         self.state.changed.connect(self.refresh)
-        services.state.jobs.began.connect(self._job_began)
-        services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
         self._search.refresh()
@@ -165,13 +163,13 @@ class GridsPresenter(StorePresenter):
         if trials and self.grids is not None:
             self.grids.add_trials(trials)
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         if job.kind is Kind.GRID and isinstance(job.command, Prepare):
             self._objective = str(job.command.request.setting.technique(NAME).knobs["objective"])
             if self.grids is not None:
                 self.grids.begin(self._objective)
 
-    def _job_ended(self, job: Job) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.GRID and self.grids is not None:
             self.grids.end()
 

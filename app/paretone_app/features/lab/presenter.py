@@ -51,7 +51,6 @@ class LabPresenter(Presenter):
         self.later = {"lab": self._build_lab}
         self._actions.bind(self._actions["listening_test"], lambda: self._workspaces.go_to("lab"))
         self.carried_through.connect(self._results.read_listened)
-        self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
     def refresh(self) -> None:
@@ -295,7 +294,7 @@ class LabPresenter(Presenter):
         self._state.jobs.release()
         self.changed.emit()
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         if self._state.jobs.held:
             self._notices.say(f"{job.kind.value}: starts after the listening test.", "info")
 

@@ -138,7 +138,6 @@ class LayersPresenter(Presenter):
         self.choice.measured.connect(self.refresh)
         self.layers: LayersPanel | None = None
         self.later = {"layers": self._build_layers}
-        services.state.jobs.ended.connect(self._job_ended)
         add, find = services.actions.add, services.features.find
         self._by_importance = add("By &importance", self.choice.choose_by_importance, "Discard manual selection")
         self._hear = {
@@ -218,7 +217,7 @@ class LayersPresenter(Presenter):
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
         self._own_job = job.number
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
             said = {Outcome.CANCELLED: "Cancelled; word errors so far are kept.", Outcome.FAILED: sentence}
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)

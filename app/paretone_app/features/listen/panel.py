@@ -187,7 +187,6 @@ class ListenPanel(QWidget):
     arranged = Signal(str, object, int, int)
     """The user arranged the lanes: what was done, their takes, the reference, the other compared lane."""
     noted = Signal(str, str)
-    """A note was written: the take's id, and the note."""
 
     def __init__(
         self, deck: Deck, playing: Playing, compared: Comparison, colours: Colours, add_lanes: Action | None = None
@@ -301,7 +300,6 @@ class ListenPanel(QWidget):
 
     # --- Streams ------------------------------------------------------------------------------------------------------
     def begin_take(self, lane: str, rate: int) -> None:
-        """Begin a streaming take; :meth:`add_to_take` adds its samples at ``rate`` hertz."""
         self._coming = (lane, rate, [])
 
     def add_to_take(self, samples: np.ndarray) -> None:

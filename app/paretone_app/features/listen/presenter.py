@@ -33,7 +33,6 @@ class ListenPresenter(Presenter):
         self._player.compared.connect(self._note_compared)
         self._state.comparison.changed.connect(self._show_comparison)
         self._state.jobs.began.connect(lambda _: self._hold())
-        self._state.jobs.ended.connect(self._job_ended)
         self._results.takes.changed.connect(self._show_notes)
 
     def step_done(self, action: str) -> bool:
@@ -126,7 +125,7 @@ class ListenPresenter(Presenter):
                 self.listen.begin_take(side, event.sample_rate)
         self.listen.add_to_take(event.samples)
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         self._hold()
         side = STREAM_SIDES.get(job.kind)
         if side is None:

@@ -46,7 +46,6 @@ class MetersPresenter(Presenter):
         self._state.synthesis.take_added.connect(self._show_take)
         self._state.synthesis.remeasured.connect(self.meters.show_factor)
         self._state.comparison.changed.connect(self._show_comparison)
-        self._state.jobs.ended.connect(self._job_ended)
         self._show_comparison()
         return self.meters
 
@@ -54,9 +53,9 @@ class MetersPresenter(Presenter):
         if not take.unfinished:
             built(self.meters).show_take(take, self._features.find(PlayerPresenter).deck.waits)
 
-    def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        if outcome is not Outcome.FINISHED:
-            built(self.meters).forget(job.number, outcome.value)
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if outcome is not Outcome.FINISHED and self.meters is not None:
+            self.meters.forget(job.number, outcome.value)
 
     def _show_comparison(self) -> None:
         compared = self._state.comparison

@@ -48,8 +48,6 @@ class PlayerPresenter(Presenter):
         self._actions.bind(self._actions.compare, self._compare, why_not)
         self._actions.bind(self._actions.play, self.deck.toggle_play, self._why_not_play)
         state.comparison.changed.connect(self._show_takes_to_hear)
-        state.jobs.began.connect(self._job_began)
-        state.jobs.ended.connect(self._job_ended)
         self._show_takes_to_hear()
 
     @property
@@ -160,7 +158,7 @@ class PlayerPresenter(Presenter):
         self.deck.append(event.samples)
         self.playback.follow()
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         if job.kind in STREAM_SIDES and self._plays(job):
             self.deck.expect_stream()
 
@@ -172,7 +170,7 @@ class PlayerPresenter(Presenter):
         others = any(one.kind in STREAM_SIDES for one in self._state.jobs.waiting)
         return not others and not self.playing.now.sounding
 
-    def _job_ended(self, job: Job, _outcome: Outcome) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.number == self._streaming:
             self._end_stream()
 

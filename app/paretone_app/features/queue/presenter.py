@@ -58,8 +58,6 @@ class QueuePresenter(Presenter):
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._write)
         jobs.closing.connect(self._write)
-        jobs.began.connect(self._job_began)
-        jobs.ended.connect(self._job_ended)
         jobs.changed.connect(self._show)
 
     def engine_starts(self) -> None:
@@ -100,10 +98,10 @@ class QueuePresenter(Presenter):
             self._notices.warn(f"The queue cannot be kept for the next session: {self._path} ({reason}).")
         self._written = now
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         self._began, self._progress = time.monotonic(), None
 
-    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FINISHED:
             self._lasted[job.kind.name, _model(job)] = time.monotonic() - self._began
         if outcome is Outcome.CANCELLED and not self._state.jobs.closed:

@@ -68,7 +68,6 @@ class RooflinePresenter(Presenter):
         can = {"again": self._again, "trace": self._write_trace, "cancel": cancel}
         self.roofline = RooflinePanel(self._theme.colours, can, self._measure, save)
         self._bar = self.roofline.progress
-        self._state.jobs.ended.connect(self._job_ended)
         return self.roofline
 
     def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
@@ -85,11 +84,11 @@ class RooflinePresenter(Presenter):
         )
         self._own_job = job.number
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is Kind.ROOFLINE:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.ROOFLINE and self.roofline is not None:
             said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             wrote = f"Wrote {self._trace}." if self._trace is not None else ""
-            built(self.roofline).end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
+            self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
     def _ask_for_sheet(self, ending: str) -> None:
         name = f"roofline-{self._state.selection.model_id}.{ending}"

@@ -59,7 +59,6 @@ class ServersPresenter(Presenter):
         self._forget = add("Forge&t", self.forget, tip, lambda: self._why_not(forget=True))
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
         self._told.connect(self._hear)
-        self._state.jobs.ended.connect(self._job_ended)
 
     def measure(self) -> None:
         """Measure the server of the panel. Raises :class:`paretone.errors.PlainError`."""
@@ -158,7 +157,7 @@ class ServersPresenter(Presenter):
                 loads[place] = {**loads[place], "judged": event.figures}
                 self._put(replace(record, loads=tuple(loads)))
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._judging.pop(job.number, None) is None:
             return
         if outcome is Outcome.FAILED:

@@ -70,7 +70,6 @@ class SetupPresenter(Presenter):
         actions.bind(actions.reload, self._state.loading.reload)
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self._state.loading.reload)
-        services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
         """Report the first plug-in left out, with its reason, and why the last model is not chosen."""
@@ -200,7 +199,7 @@ class SetupPresenter(Presenter):
         )
         build.show(dialog)
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if isinstance(command, LoadModel) and outcome is Outcome.FAILED and not job.serves:
             self._tell_failure(command, sentence)

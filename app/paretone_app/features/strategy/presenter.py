@@ -20,7 +20,7 @@ from paretone_app.features.presenter import Part, Services, StorePresenter, buil
 from paretone_app.features.strategy.state import SHIPPED, StrategyState, running_reports
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell import file_dialogs
-from paretone_app.state.jobs import Job, Kind
+from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
     from paretone_app.features.strategy.panel import StrategyPanel
@@ -42,8 +42,6 @@ class StrategyPresenter(StorePresenter):
         actions.bind(actions["skip_nothing"], table.skip_nothing, table.why_not_replace)
         for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
-        state.jobs.began.connect(self._job_began)
-        state.jobs.ended.connect(self._job_ended)
 
     def _why_none(self) -> str:
         return "" if self.state.table is not None else f"There is no table yet: {self.state.how_to_calibrate()}."
@@ -135,7 +133,7 @@ class StrategyPresenter(StorePresenter):
         if trials := tuple(one for one in reports if isinstance(one, Trial)):
             self.strategy.add_trials(trials)
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
             self._workspaces.bring_forward("strategy")
@@ -146,7 +144,7 @@ class StrategyPresenter(StorePresenter):
             threshold = None if for_end else float(knobs["threshold"])
             self.strategy.begin_calibration(state.selection.info.of_flow.layers, wanted.steps, threshold, for_end)
 
-    def _job_ended(self, job: Job) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.CALIBRATE:
             if self.strategy is not None:
                 self.strategy.end_calibration()

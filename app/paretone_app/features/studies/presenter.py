@@ -152,8 +152,6 @@ class StudiesPresenter(Presenter):
         self.studies: StudiesPanel | None = None
         self.later = {"studies": self._build_studies}
         self._bind()
-        self._state.jobs.began.connect(self._job_began)
-        self._state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
         for action in (*self._can.values(), self._verify):
@@ -302,7 +300,7 @@ class StudiesPresenter(Presenter):
         self._state.jobs.start(Kind.STUDY, lambda job: RunStudy(job, str(file), str(folder), ray, workers or None))
         self.refresh()
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         folder = self._folder_of(job)
         if folder is not None:
             self._ended, self._running = None, (job, folder)
@@ -372,7 +370,7 @@ class StudiesPresenter(Presenter):
         if self._running is not None:
             self._results.read_study(self._running[1])
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if self._running is None or job != self._running[0]:
             return
         folder, said = self._running[1], sentence

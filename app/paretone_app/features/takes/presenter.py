@@ -133,7 +133,6 @@ class TakesPresenter(Presenter):
         state.synthesis.take_added.connect(self._keep_made)
         state.synthesis.timed_again.connect(partial(self._keep, self._kept.repeat))
         state.making.take_made.connect(self._keep_made)
-        state.jobs.ended.connect(self._job_ended)
         state.jobs.changed.connect(self._show_waiting)
         self.takes.cancelled.connect(self._cancel)
 
@@ -240,7 +239,7 @@ class TakesPresenter(Presenter):
         for job in [one for one in (*self._state.jobs.all, *self._state.jobs.left) if one.number in numbers]:
             self._state.jobs.cancel(job)
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add_failed(FailedTake.of(job.command, sentence))
 

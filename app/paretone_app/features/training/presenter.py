@@ -164,31 +164,30 @@ class TrainingPresenter(Presenter):
         self.training = TrainingPanel(self._theme.colours, can)
         self.training.install.follow(self._state.installing)
         self.training.training_chosen.connect(self.refresh)
-        self._state.jobs.began.connect(self._job_began)
-        self._state.jobs.ended.connect(self._job_ended)
         for job in self._state.jobs.running:
-            self._job_began(job)
+            self.job_began(job)
         return self.training
 
     def _ask(self, name: str, ask: Callable[..., object]) -> None:
         """Ask for the file or folder in the field called ``name``."""
         ask(lambda path: getattr(built(self.training), name).setText(str(path)), of_engine=True)
 
-    def _job_began(self, job: Job) -> None:
+    def job_began(self, job: Job) -> None:
         """Show a training that begins, which may be of the last session."""
-        command, panel = job.command, built(self.training)
-        if isinstance(command, Prepare) and isinstance(request := command.request, TrainingRequest):
+        command, panel = job.command, self.training
+        request = command.request if isinstance(command, Prepare) else None
+        if panel is not None and isinstance(request, TrainingRequest):
             if panel.training.name != command.technique:
                 panel.choose(command.technique)
             panel.propose(request.minutes or panel.minutes.value(), request.work)
             panel.begin(request.resume or request.begun_again)
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is Kind.TRAIN:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.TRAIN and self.training is not None:
             request = job.command.request if isinstance(job.command, Prepare) else None
             kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             if host := self._state.machine.host:
                 cancelled = f"Cancelled. Resume continues from the last checkpoint on {host}, if there is one."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
-            built(self.training).end(said, failed=outcome is Outcome.FAILED)
+            self.training.end(said, failed=outcome is Outcome.FAILED)

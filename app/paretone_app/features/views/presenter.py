@@ -27,7 +27,6 @@ class ViewsPresenter(Presenter):
         tip = "Run the model and draw the figure"
         self._compute = services.actions.add("Com&pute", self.compute, tip, self._why_not_compute)
         self.later = {"views": self._build_views}
-        services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
         if self.views is not None:
@@ -77,7 +76,7 @@ class ViewsPresenter(Presenter):
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
         self._own_job = job.number
 
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.VIEW and self.views is not None:
             said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.views.end(said.get(outcome, ""))
