@@ -108,6 +108,7 @@ def test_models_and_benches_are_listed(without_model: Console) -> None:
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "0.2", ".1"), 2, "has a threshold twice"),
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "9"), 2, "Threshold must lie between"),
         (("download", "f5-mini"), 2, "F5 mini comes with Paretone"),
+        (("models", "--folder", "no/where"), 5, "There is no folder no/where; check the path."),
         (("download", "F5TTS_Base", "--accept-licence", "MIT"), 2, "is published under CC-BY-NC-4.0, not MIT"),
         (("calibrate", "--profile", "p.json", "--steps", "0"), 2, "Steps must lie between"),
         (("compare", "baseline", "baseline"), 2, "Both sides are 'baseline'"),

@@ -24,7 +24,7 @@ from paretone.errors import PlugInError, ProfileError, SettingError
 from paretone.export.language import HuggingFaceSource
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import catalogue, load_model
-from paretone.models.base import Synthesis, Utterance
+from paretone.models.base import Utterance
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.evaluations import NO_LAYERS
 from paretone.observer import SILENT
@@ -427,17 +427,13 @@ FAILING = {
 }
 
 
-def spoken_by(name: str) -> Synthesis:
-    speech = load_model(name, folder=str(own_place(FLOW)), device="cpu")
-    return synthesise(speech, "Rice.", voice("", name), Setting(name, entry(name).options_with(steps=1)))
-
-
 def test_a_broken_loader_and_a_broken_loop_are_named(plugged: Path, tmp_path: Path, visible: Show) -> None:
     for name, (body, _) in FAILING.items():
         written(tmp_path, name, f"{DECLARED}MODEL = declared()\n\ndef load(request):\n{body}\n", "model")
     visible(tmp_path)
     for name, (_, said) in FAILING.items():
+        chosen, speaker = Setting(name, entry(name).options_with(steps=1)), voice("", name)
         with pytest.raises(PlugInError) as caught:
-            spoken_by(name)
+            synthesise(load_model(name, folder=str(own_place(FLOW)), device="cpu"), "Rice.", speaker, chosen)
         assert said in str(caught.value) and f"mend the plug-in '{name}' of plugin-{name} 2.0" in str(caught.value)
     assert load_model(FLOW, device="cpu").info.id == FLOW

@@ -21,12 +21,6 @@ from tests.workload import crossed
 STEPS = 7
 
 
-def random_table(seed: int, layers: int, branch_skip: str) -> StrategyTable:
-    drawn = torch.randint(0, 3, (layers, STEPS), generator=torch.Generator().manual_seed(seed)).tolist()
-    rows = tuple((SkipAction.NONE, *map(SkipAction, row[1:])) for row in drawn)
-    return StrategyTable(Compatibility("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
-
-
 class Defined:
     """One module by the paper's definition: equation 1 for temporal, equation 2 for branch skipping. The cache holds
     the outputs of all branches; it is replaced whenever anything was computed."""
@@ -50,10 +44,11 @@ class Defined:
 )
 def test_actions_do_what_the_paper_defines(branches: int, branch_skip: str, kept: str, in_place: bool, seed: int):
     generator = torch.Generator().manual_seed(seed)
-    table = random_table(seed, 2, branch_skip)
+    drawn = torch.randint(0, 3, (2, STEPS), generator=torch.Generator().manual_seed(seed)).tolist()
+    rows = tuple((SkipAction.NONE, *map(SkipAction, row[1:])) for row in drawn)
     if branches == 1:
-        rows = tuple(tuple(SkipAction.NONE if one is SkipAction.BS else one for one in row) for row in table.actions)
-        table = StrategyTable(table.compatibility, rows, branch_skip)
+        rows = tuple(tuple(SkipAction.NONE if one is SkipAction.BS else one for one in row) for row in rows)
+    table = StrategyTable(Compatibility("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
     weights = torch.randn(2, 2, 6, 6, generator=generator)
     gates = torch.randn(STEPS, 2, 2, 6, generator=generator)
     plan, memories = skip_plan(table), [LayerMemory() for _ in range(2)]

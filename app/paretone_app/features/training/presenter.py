@@ -175,8 +175,9 @@ class TrainingPresenter(Presenter):
     def job_began(self, job: Job) -> None:
         """Show a training that begins, which may be of the last session."""
         command, panel = job.command, self.training
-        request = command.request if isinstance(command, Prepare) else None
-        if panel is not None and isinstance(request, TrainingRequest):
+        if panel is None or not isinstance(command, Prepare):
+            return
+        if isinstance(request := command.request, TrainingRequest):
             if panel.training.name != command.technique:
                 panel.choose(command.technique)
             panel.propose(request.minutes or panel.minutes.value(), request.work)

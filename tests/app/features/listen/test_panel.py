@@ -243,6 +243,17 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     assert second.words[-1][1][-1][2] < second.seconds
     pitch = second.facts.pitch
     assert 120 < np.exp(pitch[pitch > 0].mean()) < 300 and second.behind is first.facts.pitch
+    empty.resize(1000, 260)
+    canvas, said = empty.canvas, []
+    _, top, height, heights = next(iter(canvas.shown()))
+    assert height < 100 and not heights.pitch and not heights.phones, "drawn over the spectrogram, and told"
+    with_pitch = canvas.grab().toImage()
+    canvas.read_out.connect(said.append)
+    QTest.mouseMove(canvas, QPoint(round(canvas.place(0.25)), top + heights.wave + 5))
+    assert "“We” i" in said[-1]
+    first.facts = replace(first.facts, pitch=0 * pitch)
+    canvas.redraw()
+    assert canvas.grab().toImage() != with_pitch
     note, noted = empty.listen.heads[0].note, []
     assert note.text() == "Harsh s #s"
     empty.listen.noted.connect(lambda *one: noted.append(one))
@@ -252,25 +263,6 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     QTest.keyClicks(note, "Better #good")
     QTest.keyClick(note, Qt.Key.Key_Return)
     assert noted == [("told", "Better #good")]
-
-
-def test_low_lanes_show_pitch_over_the_spectrogram_and_tell_the_phone_under_the_mouse(
-    eight: Host, speech: np.ndarray, qtbot
-) -> None:
-    phones = (("w", 0.1, 0.2), ("i", 0.2, 0.3))
-    set_takes(eight, qtbot, replace(take(speech, "told"), text="We.", trace=Trace(phones=phones)), take(speech, "1"))
-    eight.resize(1000, 260)
-    analysed(eight, qtbot)
-    canvas, said = eight.canvas, []
-    lane, top, height, heights = next(iter(canvas.shown()))
-    assert height < 100 and not heights.pitch and not heights.phones
-    with_pitch = canvas.grab().toImage()
-    canvas.read_out.connect(said.append)
-    QTest.mouseMove(canvas, QPoint(round(canvas.place(0.25)), top + heights.wave + 5))
-    assert "“We” i" in said[-1]
-    lane.facts = replace(lane.facts, pitch=0 * lane.facts.pitch)
-    canvas.redraw()
-    assert canvas.grab().toImage() != with_pitch
 
 
 def test_nothing_is_analysed_while_a_take_is_timed(empty: Host, speech: np.ndarray, qtbot) -> None:

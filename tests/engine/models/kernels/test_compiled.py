@@ -326,12 +326,8 @@ def test_it_is_compiled_before_anything_is_timed() -> None:
     wide_model(True).optimised().read(torch.randn(1, 1, 24), KeyValueCache(4, 2, 9, 64), torch.arange(1), 1)
     # For other kinds of arguments, more would be compiled, within a take.
     assert [len(part.signatures) for part in (one_call.run, one_call.score, one_call.add_product)] == [1, 1, 1]
-
-
-def test_no_take_is_timed_with_the_compiling_of_drafts_in_it() -> None:
-    one_call, model = few_rows.machine_code(), load_model("lm-mini")
-    chosen = speaking.setting(speaking.drafted(draft="features"))
-    assert one_call is not None and model.networks(resolve(model.info, chosen)).draft is not None
+    model, chosen = load_model("lm-mini"), speaking.setting(speaking.drafted(draft="features"))
+    assert model.networks(resolve(model.info, chosen)).draft is not None
     before = list(one_call._drafts.signatures)
     assert any(cycle.drafted for cycle in speaking.spoken(model, chosen).trace.decoding.cycles)
     assert before == one_call._drafts.signatures and len(before) == 1
