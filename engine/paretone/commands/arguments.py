@@ -23,7 +23,7 @@ from paretone.reading import legible, read_text
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import LARGEST_SEED, Artefact, Published, Setting, UsedTechnique
-from paretone.techniques import foreseen, require_family, techniques
+from paretone.techniques import foreseen, resolve, techniques
 from paretone.techniques.base import ArtefactFile, Technique, to_type
 from paretone.techniques.published import chosen, options_of
 from paretone.wording import listed
@@ -278,8 +278,8 @@ def with_files(
 def without_file(
     technique: Technique, file: ArtefactFile, model: SpeechModel, given_as: str, as_published: str = ""
 ) -> SettingError:
-    """The error for a technique whose file, ``given_as`` an option, is missing. Raises that of another family's."""
-    require_family(model.info, Setting(model.info.id, techniques=(UsedTechnique(technique.name),)))
+    """Error for a missing file, ``given_as`` an option. Raises another one if the model cannot use the technique."""
+    resolve(model.info, Setting(model.info.id).with_technique(UsedTechnique(technique.name)), prepared=False)
     error = SettingError(f"{technique.title} needs its {file.noun}: give {given_as}, or a profile instead.")
     spelt = f" --as {as_published}" if as_published else ""
     error.command = to_type(f"{file.made_by}{spelt}", model.info) if file.made_by else ""

@@ -22,7 +22,7 @@ from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer, Passing
 from paretone.setting.plan import described, kind_of
 from paretone.setting.setting import Artefact, Setting
-from paretone.techniques import Technique, technique
+from paretone.techniques import Technique, resolve, technique
 from paretone.techniques.registry import brought, plug_in, registry
 
 
@@ -102,6 +102,7 @@ def calibrated(
 ) -> Artefact:
     """Artefact of the technique ``name`` from ``utterances``. ``preparers`` caches preparers for the next setting.
     Raises :class:`PlainError`."""
+    resolve(model.info, setting, prepared=False)
     observer.status(f"Calibrating {technique(name).title} …")
     kept = {} if preparers is None else preparers
     if name not in kept:
