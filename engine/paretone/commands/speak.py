@@ -271,7 +271,6 @@ def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
 
 
 def _decoding(measured: Measurements) -> list[str]:
-    """Remark on the decoding of a model with tokens."""
     if not measured.tokens:
         return []
     return [
