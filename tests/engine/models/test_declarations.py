@@ -28,16 +28,12 @@ def naming(path: Path) -> set[str]:
     return {one.value for one in texts if isinstance(one.value, str) and one.value in names}
 
 
-def is_elsewhere(path: Path) -> bool:
-    """Whether a file has no reason to name one: benches compare models."""
-    bench = "bench" in path.parts or path.stem == "bench" or path.stem.endswith("_bench")
-    rooms = [ROOT / "engine" / "paretone" / "models" / name for name in OWN]
-    return not bench and not any(room in path.parents for room in rooms)
-
-
 def test_no_other_file_names_a_model() -> None:
     files = sorted((*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")))
-    found = {str(path): named for path in files if is_elsewhere(path) and (named := naming(path))}
+    rooms = {ROOT / "engine" / "paretone" / "models" / name for name in OWN}
+    # Benches compare models.
+    others = [one for one in files if "bench" not in (*one.parts, one.stem.rpartition("_")[2])]
+    found = {str(one): named for one in others if not rooms & {*one.parents} and (named := naming(one))}
     assert not found
 
 
