@@ -31,7 +31,6 @@ def naming(path: Path) -> set[str]:
 def test_no_other_file_names_a_model() -> None:
     files = sorted((*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")))
     rooms = {ROOT / "engine" / "paretone" / "models" / name for name in OWN}
-    # Benches compare models.
     others = [one for one in files if "bench" not in (*one.parts, one.stem.rpartition("_")[2])]
     found = {str(one): named for one in others if not rooms & {*one.parents} and (named := naming(one))}
     assert not found

@@ -244,6 +244,7 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     pitch = second.facts.pitch
     assert 120 < np.exp(pitch[pitch > 0].mean()) < 300 and second.behind is first.facts.pitch
     empty.resize(1000, 260)
+    analysed(empty, qtbot)
     canvas, said = empty.canvas, []
     _, top, height, heights = next(iter(canvas.shown()))
     assert height < 100 and not heights.pitch and not heights.phones, "drawn over the spectrogram, and told"
