@@ -51,13 +51,6 @@ def request_of(model: LanguageModel, fixture: Fixture, case: str) -> Request:
     return request if said.get("mask_all") else replace(request, masked_stops=OFFICIALLY_MASKED)
 
 
-def with_stops(model: LanguageModel, fixture: Fixture, case: str) -> LanguageModel:
-    """``model`` whose rows of the ends are those of the case; zeros keep it from ending."""
-    rows = model.tokens.head.data[model.codes :]
-    rows.copy_(fixture[f"{case}.stop_rows"] if f"{case}.stop_rows" in fixture else torch.zeros_like(rows))
-    return model
-
-
 @pytest.mark.parametrize("fixture", VERSION_3)
 def test_parity_cosyvoice3_lm_ids(fixture: Fixture) -> None:
     said, model = fixture.description["cosyvoice3lm"], model_of(fixture)
@@ -68,7 +61,9 @@ def test_parity_cosyvoice3_lm_ids(fixture: Fixture) -> None:
 
 @pytest.mark.parametrize(("fixture", "case", "kind"), alternating(of_kind("decode"), KINDS))
 def test_parity_cosyvoice3_lm_greedy(fixture: Fixture, kind: str, case: str) -> None:
-    model = with_stops(model_of(fixture), fixture, case)
+    model, stops = model_of(fixture), f"{case}.stop_rows"
+    rows = model.tokens.head.data[model.codes :]
+    rows.copy_(fixture[stops] if stops in fixture else torch.zeros_like(rows))  # Zeros keep it from ending.
     assert_greedy(token_model(model, kind), request_of(model, fixture, case), fixture, case)
 
 

@@ -119,13 +119,6 @@ def test_the_first_window_fits_the_screen_with_its_frame(make_window: MakeWindow
     assert least.height() <= window.height() <= max(least.height(), room.height())
 
 
-def _is_named(widget: QWidget) -> bool:
-    if widget.accessibleName():
-        return True
-    name = getattr(widget, "text", lambda: "")()
-    return bool(name) if isinstance(name, str) and not isinstance(widget, QLineEdit) else False
-
-
 def test_tab_goes_round_through_everything_and_comes_back(shared_window: MainWindow, qtbot: QtBot) -> None:
     shared_window.workspaces.go_to("tradeoff")
     first, passed = shared_window.rail.findChildren(QToolButton)[0], 0
@@ -160,7 +153,9 @@ def test_every_widget_that_takes_the_focus_has_a_name_and_every_choice_is_ours(
             continue
         # The inner edit of a spin box and the viewport of a plot speak through the widget around them.
         inside = isinstance(widget.parentWidget(), QAbstractSpinBox | QGraphicsView)
-        if not inside and not _is_named(widget) and not hasattr(widget, "title"):
+        text = "" if isinstance(widget, QLineEdit) else getattr(widget, "text", lambda: "")()
+        named = widget.accessibleName() or (isinstance(text, str) and text)
+        if not inside and not named and not hasattr(widget, "title"):
             parents = f"{type(widget.parentWidget()).__name__}/{type(widget.parentWidget().parentWidget()).__name__}"
             nameless.append(f"{type(widget).__name__} in {parents}")
     assert not nameless, "\n".join(nameless)

@@ -70,11 +70,10 @@ def test_speech_is_kept_elsewhere_if_it_does_not_fit(
     tiny_disk: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # Speech of numbers is longer than that of as many letters.
     said = console.refusal(*SPEAK, "--text", 2 * "999,999,999,999, ", "--out", tiny_disk / "o.wav")
     (kept,) = tmp_path.glob("paretone-*/o.wav")
     assert f"the disk is full; free some space. The speech is in {kept}." in said
-    assert soundfile.info(kept).duration > 5 and not list(tiny_disk.iterdir())
+    assert soundfile.info(kept).duration > 5 and not list(tiny_disk.iterdir()), "numbers are long"
 
 
 def test_a_missing_transcript_says_how_to_give_it(tmp_path: Path, console: Console) -> None:

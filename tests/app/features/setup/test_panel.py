@@ -27,15 +27,6 @@ from tests.app.widgets.test_boxes import reset_of, turn_wheel
 from tests.voices import FIRST
 
 
-def reached_by_tab(panel: QWidget) -> list[QWidget]:
-    """Widgets of ``panel`` in the order of the Tab key."""
-    chain = [panel]
-    while (following := chain[-1].nextInFocusChain()) is not panel:
-        chain.append(following)
-    shown = [one for one in chain if panel.isAncestorOf(one) and one.isVisibleTo(panel) and one.focusProxy() is None]
-    return [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
-
-
 def type_into(qtbot: QtBot, edit: QLineEdit | QPlainTextEdit, text: str) -> None:
     edit.selectAll()
     qtbot.keyClicks(edit, text)
@@ -148,7 +139,12 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     are folded."""
     presenter.state.selection.switch("steps", True)
     presenter.state.selection.set_knob("ditreducio", "marked", 11.0)
-    found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
+    chain = [panel]
+    while (following := chain[-1].nextInFocusChain()) is not panel:
+        chain.append(following)
+    shown = [one for one in chain if panel.isAncestorOf(one) and one.isVisibleTo(panel) and one.focusProxy() is None]
+    reached = [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    found = [one.accessibleName() or one.text() for one in reached]
     expected = [panel.text.accessibleName(), panel.sentences.accessibleName(), panel.per_line.text()]
     expected += [panel.as_spoken.pronounce.text(), "Voice", "Own recording", panel.seed.accessibleName()]
     expected += [panel.seed_lock.text(), "Model"]
