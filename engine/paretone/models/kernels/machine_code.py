@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -134,13 +135,14 @@ def _machine_code(name: str, body: Callable[..., None]) -> Any:
 
         return _KIND, code
 
-    inner = intrinsic(call)
-
-    def kernel(matrix, step, count, rows, row_step, out, out_step):
-        inner(matrix, step, count, rows, row_step, out, out_step)
-
-    kernel.__qualname__ = kernel.__name__ = name
+    # Found by another process on disk as the same: a closure over the intrinsic would differ in each.
+    kernel = FunctionType(_kernel.__code__, {**globals(), "inner": intrinsic(call)}, name)
+    kernel.__qualname__ = name
     return cfunc(_KIND, cache=True)(kernel)
+
+
+def _kernel(matrix, step, count, rows, row_step, out, out_step):
+    inner(matrix, step, count, rows, row_step, out, out_step)  # noqa: F821
 
 
 def _multiplying(count: int, half: bool) -> Any:
