@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,19 +13,21 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.errors import CheckpointError
+from paretone.errors import Cancelled, CheckpointError
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import entry, id_of, plug_in, within
 from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import is_lora, lora_error, weight_files
+from paretone.models.kernels import few_rows
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Check, Status
 from paretone.own_process import keep_freed_memory
 from paretone.paths import resource
 from paretone.reading import is_regular, named_first
+from paretone.sampling import tokens
 from paretone.setting.plan import Part, imported
 
 if TYPE_CHECKING:
@@ -159,6 +163,10 @@ def load(
     parts = place / "tokenizer", place / "codec", request.vocoder_folder, resource("models", "natural-decoder")
     require_parts_shipped = verified_meanwhile(parts)
     loader = replace(Part.of(chosen.loader), owner=plug_in(chosen.id))
+    if chosen.family == LANGUAGE and on.type == "cpu":
+        with _compiling(status, check):
+            few_rows.machine_code()
+            tokens.machine_code()
     speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
     family = _FAMILIES[chosen.family]
     if loader.owner and not isinstance(speech, imported(family)):
@@ -175,3 +183,34 @@ def load(
         speech.warm_up()
     require_parts_shipped()
     return speech
+
+
+@contextmanager
+def _compiling(status: Status, check: Check) -> Iterator[None]:
+    """Report that machine code is compiled, if it is, and cancel that at numba's next step."""
+    try:
+        from numba.core import event
+    except ImportError:
+        yield
+        return
+
+    class Listener(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                self.said = True
+                status("Compiling machine code for this processor, once: 5 to 10 s …")
+            try:
+                check()
+            except Cancelled as cancelled:
+                # Other exceptions mean that nothing can be compiled here.
+                raise KeyboardInterrupt from cancelled
+
+        def on_end(self, event: Any) -> None: ...
+
+    try:
+        with event.install_listener("numba:run_pass", Listener()):
+            yield
+    except KeyboardInterrupt as interruption:
+        raise Cancelled from interruption

@@ -1,16 +1,49 @@
 """Sampling of single tokens on a processor as machine code, compiled by numba, in the time of one torch operator.
 
 Also what other compiled functions share: an exponential that fits vector registers, and the largest of some numbers.
-Numba looks for changes in the file of a function only: after one here, touch ``models/kernels/one_call.py`` as well.
+Numba looks for changes in the file of a function only: after one here, change ``models/kernels/one_call.py`` as well.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
-# Sums may be regrouped, for vector registers, but a number that is none stays one.
-compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+import numpy as np
+from numba import config, njit
+from numba.core.caching import FunctionCache
+
+if config.DISABLE_JIT:
+    raise ImportError("NUMBA_DISABLE_JIT is set")
+
+
+class Kept(FunctionCache):
+    """Machine code on disk. What cannot be read, on a damaged disk, or written, on a full one, is compiled again."""
+
+    def load_overload(self, *given: Any) -> Any:
+        with suppress(Exception):  # Numba unpickles.
+            return super().load_overload(*given)
+
+    def save_overload(self, *given: Any) -> None:
+        with suppress(Exception):
+            super().save_overload(*given)
+
+
+def kept(made: Any, function: Callable[..., Any]) -> Any:
+    """``made`` by numba of ``function``, with its code kept on disk if a folder can be written."""
+    with suppress(RuntimeError):
+        made._cache = Kept(function)
+    return made
+
+
+def compiled(function: Callable[..., Any], fastmath: Any = None) -> Any:
+    # Sums may be regrouped, for vector registers, but a number that is none stays one.
+    options = {"reassoc", "contract", "nsz"} if fastmath is None else fastmath
+    return kept(njit(nogil=True, error_model="numpy", fastmath=options)(function), function)
+
+
 LEAST, MOST = np.float32(-87), np.float32(88)
 TOGETHER = 64
 """Scores that are looked at together."""
@@ -31,7 +64,7 @@ def exponential(x):
     return np.float32(0) if x < LEAST else power * scale
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@partial(compiled, fastmath=True)
 def largest(line, count):
     """The largest of the first ``count`` numbers."""
     most = np.float32(-np.inf)

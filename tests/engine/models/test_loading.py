@@ -1,6 +1,9 @@
 """Loading a model from a folder in which something is wrong: which file, and what, is always said."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -131,6 +134,31 @@ def test_what_is_wrong_with_a_model_is_said(folder: Path, damage: Damage, words:
 def test_loading_can_be_cancelled(folder: Path) -> None:
     with pytest.raises(Cancelled):
         load_model("f5-mini", folder=str(folder), device="cpu", check=Follower(cancel_at=1).check)
+
+
+_COMPILING = """
+from paretone.errors import Cancelled
+from paretone.models import load_model
+from paretone.models.kernels import few_rows
+
+said = []
+
+def check():
+    if "Compiling" in said[-1]:
+        raise Cancelled
+
+try:
+    load_model("lm-mini", status=said.append, check=check)
+except Cancelled:
+    print(said[-1], few_rows.machine_code() is not None)
+"""
+
+
+def test_compiling_is_said_and_can_be_cancelled(tmp_path: Path) -> None:
+    place = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", _COMPILING]
+    done = subprocess.run(command, env=os.environ | place, capture_output=True, text=True, check=True)
+    assert "once: 5 to 10 s … True" in done.stdout, "nothing is broken by that"
 
 
 def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import cfunc, types
+from numba import types
 from numba.core import cgutils
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
+
+from paretone.sampling.compiled_tokens import kept
 
 Array = np.ndarray[Any, Any]
 
@@ -138,7 +141,12 @@ def _machine_code(name: str, body: Callable[..., None]) -> Any:
     # Found by another process on disk as the same: a closure over the intrinsic would differ in each.
     kernel = FunctionType(_kernel.__code__, {**globals(), "inner": intrinsic(call)}, name)
     kernel.__qualname__ = name
-    return cfunc(_KIND, cache=True)(kernel)
+    made = kept(CFunc(kernel, (_KIND.args, _KIND.return_type), {}, {}), kernel)
+    made.compile()
+    return made
+
+
+inner: Any
 
 
 def _kernel(matrix, step, count, rows, row_step, out, out_step):

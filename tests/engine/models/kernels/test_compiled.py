@@ -4,6 +4,9 @@ A small masked network is compiled for real where there is a compiler. Whole mod
 that compiles nothing stands in for it there. Capturing, and all around it, is real.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -334,6 +337,31 @@ def test_it_is_compiled_before_anything_is_timed(monkeypatch: pytest.MonkeyPatch
     assert model.networks(resolve(model.info, chosen)).draft is not None and len(kinds) == 1
     assert any(cycle.drafted for cycle in speaking.spoken(model, chosen).trace.decoding.cycles)
     assert all(one == kinds[0] for one in kinds[1:])
+
+
+_KERNELS = """
+import numpy as np
+from paretone.models.kernels.machine_code import kernels
+from paretone.sampling.compiled_tokens import draw_from
+print(kernels().all(), draw_from(np.ones(4, np.float32), 0.6))
+"""
+
+
+def test_code_is_found_by_the_next_process_and_done_without_where_it_cannot_be_kept(tmp_path: Path) -> None:
+    def run(folder: Path, locators: str = "") -> list[Path]:
+        place = {"NUMBA_CACHE_DIR": str(folder), "NUMBA_CACHE_LOCATOR_CLASSES": locators}
+        done = subprocess.run(
+            [sys.executable, "-c", _KERNELS], env=os.environ | place, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == ["True", "2"]
+        return sorted(tmp_path.rglob("*.nbc"))
+
+    found = run(tmp_path)
+    assert len(found) > 10 and run(tmp_path) == found
+    for one in found:
+        one.write_bytes(one.read_bytes()[:100])
+    assert run(tmp_path) == found and min(one.stat().st_size for one in found) > 100
+    assert run(Path(os.devnull) / "none", "UserProvidedCacheLocator") == found
 
 
 def test_without_machine_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
