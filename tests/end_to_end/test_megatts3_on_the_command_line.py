@@ -21,14 +21,10 @@ Run = Callable[..., dict]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_bundled(tmp_path / "models" / MODEL)
-    return tmp_path / "models" / MODEL
-
-
-@pytest.fixture
-def paretone(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def paretone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command on the small model, and gives what it wrote for machines."""
+    folder = tmp_path / "models" / MODEL
+    write_bundled(folder)
 
     def run(command: str, *arguments: object) -> dict:
         capsys.readouterr()

@@ -84,7 +84,10 @@ def check(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copytree(sound, there)
         name = draw.choice(names)
         path = there / name
-        damage(path, draw)
+        if path.suffix == ".sqlite" and draw.random() < 0.5:  # A single value of a database.
+            _damage_value(path, draw)
+        else:
+            path.write_bytes(mutated(path.read_bytes(), draw))
         what = f"{kind.name} {name}, seed {seed}"
         try:
             with patience(what):
@@ -119,14 +122,6 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         content = draw.choice(_KINDS)(content, draw)
     return content
-
-
-def damage(path: Path, draw: random.Random) -> None:
-    """Damage to the file at ``path``; in a database, half of the time to a single value."""
-    if path.suffix == ".sqlite" and draw.random() < 0.5:
-        _damage_value(path, draw)
-    else:
-        path.write_bytes(mutated(path.read_bytes(), draw))
 
 
 def _damage_value(path: Path, draw: random.Random) -> None:

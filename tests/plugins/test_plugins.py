@@ -198,11 +198,7 @@ def plugged(package: Path, visible: Show, tmp_path: Path, monkeypatch: pytest.Mo
     save_file(
         import_module("paretone_phone_flow_network").Velocity().state_dict(), own_place(FLOW) / "model.safetensors"
     )
-    write_language(own_place(LANGUAGE))
-    return package
-
-
-def write_language(folder: Path) -> None:
+    folder = own_place(LANGUAGE)
     codec = EncodecModel(
         EncodecConfig(target_bandwidths=[0.75], num_filters=4, hidden_size=16, codebook_size=32, codebook_dim=16)
     )
@@ -214,6 +210,7 @@ def write_language(folder: Path) -> None:
     (folder / "speech.json").write_text(json.dumps({"first_code": 2, "codes": 32, "stop": 34}), encoding="utf-8")
     sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2}
     LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+    return package
 
 
 TUTORIAL = HERE.parents[1] / "resources" / "docs" / "your-own-model.md"

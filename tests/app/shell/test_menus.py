@@ -1,7 +1,7 @@
 """The menu bar: what is in it and in which order, with the entries that features declare; and Alt keys, which go to
 visible panels, not to those under other tabs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
@@ -62,16 +62,12 @@ def entry(action: QAction) -> str:
     return f"{action.text()}|{shortcut}" if shortcut else action.text()
 
 
-def menus(window: MainWindow) -> Iterator[QMenu]:
-    """In order. Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action."""
-    there = {one.title(): one for one in window.menuBar().findChildren(QMenu)}
-    for action in window.menuBar().actions():
-        yield there[action.text()]
-
-
 def test_menus_have_their_entries_in_order_and_pages_of_help_name_them(make_window: MakeWindow) -> None:
     window = make_window()  # It is not shown, so that its engine does not start.
-    found = {one.title(): list(map(entry, one.actions())) for one in menus(window)}
+    bar = window.menuBar()
+    # Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action.
+    there = {one.title(): one for one in bar.findChildren(QMenu)}
+    found = {one.text(): list(map(entry, there[one.text()].actions())) for one in bar.actions()}
     titles = ["&File", "&Edit", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
     assert list(found) == titles
     for title, wanted in MENUS.items():
@@ -318,21 +314,15 @@ def clashes_of_menus(menu: QMenuBar | QMenu) -> dict[str, list[str]]:
     return found
 
 
-def _passed(window: MainWindow) -> list[QWidget]:
-    """What Tab reaches from the rail on, in order."""
-    found = []
-    first = one = next(iter(window.rail.buttons.values()))
-    while not found or one is not first:
-        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible() and one.isEnabled():
-            found.append(one)
-        one = one.nextInFocusChain()
-    return found
-
-
 def test_tab_goes_from_the_rail_through_the_workspace_to_the_player(shared_window: MainWindow) -> None:
     window = shared_window  # Empty meters are a sentence.
     parts = {"rail": window.rail, "steps": window.features["guide"].guide}
     parts |= {name: window.panels[name] for name in ("setup", "listen", "takes", "player")}
-    passed = [name for one in _passed(window) for name, part in parts.items() if one is part or part.isAncestorOf(one)]
+    passed: list[str] = []
+    first = one = next(iter(window.rail.buttons.values()))
+    while not passed or one is not first:
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible() and one.isEnabled():
+            passed += [name for name, part in parts.items() if one is part or part.isAncestorOf(one)]
+        one = one.nextInFocusChain()
     assert list(dict.fromkeys(passed)) == list(parts), "each part once, in the order of reading"
     assert passed == sorted(passed, key=list(parts).index), "none is left and entered again"

@@ -303,15 +303,6 @@ def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: 
     window.resize(before)
 
 
-def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
-    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    QTest.mousePress(window, left, none, start)
-    for step in (along // 2, along):
-        QTest.mouseMove(window, start + QPoint(step, 0))
-        QApplication.processEvents()
-    QTest.mouseRelease(window, left, none, start + QPoint(along, 0))
-
-
 def test_extra_room_goes_to_the_centre_and_the_sides_stay(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, docks = borrowed_window, borrowed_window.workspaces
 
@@ -339,7 +330,13 @@ def test_extra_room_goes_to_the_centre_and_the_sides_stay(borrowed_window: MainW
             assert docks["meters"] in docks.shown.host.tabifiedDockWidgets(docks["takes"])
             assert docks["setup"].width() <= at_first[0]
     host = docks.shown.host
-    _drag(host, QPoint(docks["setup"].geometry().right() + 2, host.height() // 2), 100)
+    start = QPoint(docks["setup"].geometry().right() + 2, host.height() // 2)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mousePress(host, left, none, start)
+    for along in (50, 100):
+        QTest.mouseMove(host, start + QPoint(along, 0))
+        QApplication.processEvents()
+    QTest.mouseRelease(host, left, none, start + QPoint(100, 0))
     qtbot.waitUntil(lambda: docks.shown.kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
     resize(1440, 900)
     assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"

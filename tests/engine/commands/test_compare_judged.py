@@ -128,18 +128,12 @@ def test_without_reference_speech_it_says_so(monkeypatch: pytest.MonkeyPatch, co
     assert "no reference speech to show the judge's floor" in said
 
 
-def listed_set(folder: Path) -> Path:
-    """A list of two sentences of the first voice, each with its recording: Seed-TTS's format."""
-    voice = catalogue.voices("f5-mini")[0]
-    path = folder / "meta.lst"
+def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, console: Console) -> None:
+    """The list is of two sentences of the first voice, each with its recording: Seed-TTS's format."""
+    voice, path = catalogue.voices("f5-mini")[0], tmp_path / "meta.lst"
     texts = TEXTS.splitlines()[0], voice.transcript
     lines = [f"{number}|{voice.transcript}|{voice.audio}|{text}|{voice.audio}\n" for number, text in enumerate(texts)]
     path.write_text("".join(lines), encoding="utf-8")
-    return path
-
-
-def test_an_evaluation_set_gives_texts_voices_and_the_floor(tmp_path: Path, console: Console) -> None:
-    path = listed_set(tmp_path)
     more = ["--set", str(path), "--repeats", "1", "--judge", "words"]
     data = console.data("compare", "baseline", SIDE, *more, "--json")
     assert [one["text"] for one in data["texts"]] == [one.text for one in read_evaluation(path).rows]

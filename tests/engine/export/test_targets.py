@@ -12,6 +12,7 @@ from paretone.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
 from paretone.export.targets import account, target, targets
 from paretone.models.catalogue import entry, models
 from paretone.models.declaration import Model
+from paretone.observer import SILENT
 from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -105,10 +106,6 @@ def test_the_command_says_it_before_and_writes_nothing_if_asked(tmp_path: Path, 
 CONTENTS = {"a.json": b"{}", "b.bin": bytes(2 * PIECE_BYTES + 1)}
 
 
-def ignore(done: int, total: int) -> None:
-    """Progress that nobody follows."""
-
-
 def listing(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -121,7 +118,7 @@ def test_the_folder_is_made_and_what_is_there_already_stays(tmp_path: Path) -> N
     total = sum(map(len, CONTENTS.values()))
     assert told == [(2, total), (2 + PIECE_BYTES, total), (2 + 2 * PIECE_BYTES, total), (total, total)]
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    deliver(folder, CONTENTS, ignore)
+    deliver(folder, CONTENTS, SILENT.progress)
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
@@ -135,7 +132,7 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PlainError, match=r"b\.bin exists with other content and is kept"):
-        deliver(tmp_path, CONTENTS, ignore)
+        deliver(tmp_path, CONTENTS, SILENT.progress)
     assert listing(tmp_path) == ["b.bin"]
     assert path.is_symlink() or path.is_dir() or path.read_bytes() == b"precious"
 
@@ -158,7 +155,7 @@ def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:
     with pytest.raises(PlainError, match=r"b\.bin could not be written: the disk is full"):
-        deliver(tiny_disk / "out", CONTENTS, ignore)
+        deliver(tiny_disk / "out", CONTENTS, SILENT.progress)
     assert listing(tiny_disk) == []
 
 
@@ -182,7 +179,7 @@ def test_large_files_are_copied_and_made_piece_by_piece(tmp_path: Path) -> None:
     # What is made may turn out larger than expected: the progress ends where it should.
     assert [done for done, _ in told] == [PIECE_BYTES, PIECE_BYTES + 3, PIECE_BYTES + 6, total, total]
     before = [path.stat().st_mtime_ns for path in written]
-    assert deliver(tmp_path / "out", large(tmp_path), ignore) == written
+    assert deliver(tmp_path / "out", large(tmp_path), SILENT.progress) == written
     assert [path.stat().st_mtime_ns for path in written] == before
 
 
@@ -193,7 +190,7 @@ def test_no_large_file_is_replaced(tmp_path: Path, name: str, other: bytes) -> N
     path.parent.mkdir(parents=True)
     path.write_bytes(other)
     with pytest.raises(PlainError, match="exists with other content and is kept"):
-        deliver(tmp_path / "out", large(tmp_path), ignore)
+        deliver(tmp_path / "out", large(tmp_path), SILENT.progress)
     assert path.read_bytes() == other
     assert [one for one in (tmp_path / "out").rglob("*") if one.is_file()] == [path]
 
@@ -202,8 +199,8 @@ def test_a_folder_that_cannot_be_made_and_a_source_that_is_gone_are_named(tmp_pa
     contents = large(tmp_path)
     (tmp_path / "source.bin").unlink()
     with pytest.raises(PlainError, match=r"source\.bin cannot be read"):
-        deliver(tmp_path / "out", contents, ignore)
+        deliver(tmp_path / "out", contents, SILENT.progress)
     assert listing(tmp_path) == []
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(PlainError, match="could not be made: its folder is a file"):
-        deliver(tmp_path / "file" / "out", CONTENTS, ignore)
+        deliver(tmp_path / "file" / "out", CONTENTS, SILENT.progress)

@@ -171,30 +171,25 @@ def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
         assert one.phones[-1][2] == pytest.approx(about.duration, abs=0.02)
 
 
-def paths_of(shipped: Path, folder: Path) -> dict[str, str]:
-    link, linked = folder / "link.wav", folder / "voices"
-    link.symlink_to(shipped)
-    linked.symlink_to(shipped.parent)
-    hard = folder / "hard.wav"
-    with suppress(OSError):  # On another file system.
-        hard.hardlink_to(shipped)
-    named = {
-        "absolute": str(shipped),
-        "relative": os.path.relpath(shipped),
-        "indirect": str(shipped.parent / ".." / shipped.parent.name / shipped.name),
-        "link": str(link),
-        "linked folder": str(linked / shipped.name),
-        "upper case": str(shipped.with_name(shipped.name.upper())),
-        "hard link": str(hard),
-    }
-    return {way: path for way, path in named.items() if Path(path).exists()}
-
-
 def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(tmp_path: Path) -> None:
     for one in shipped_voices():
-        folder = tmp_path / one.id
+        shipped, folder = Path(one.audio), tmp_path / one.id
         folder.mkdir()
-        ways = paths_of(Path(one.audio), folder)
+        link, linked, hard = folder / "link.wav", folder / "voices", folder / "hard.wav"
+        link.symlink_to(shipped)
+        linked.symlink_to(shipped.parent)
+        with suppress(OSError):  # On another file system.
+            hard.hardlink_to(shipped)
+        named = {
+            "absolute": str(shipped),
+            "relative": os.path.relpath(shipped),
+            "indirect": str(shipped.parent / ".." / shipped.parent.name / shipped.name),
+            "link": str(link),
+            "linked folder": str(linked / shipped.name),
+            "upper case": str(shipped.with_name(shipped.name.upper())),
+            "hard link": str(hard),
+        }
+        ways = {way: path for way, path in named.items() if Path(path).exists()}
         assert {"absolute", "relative", "indirect", "link", "linked folder"} <= set(ways)
         for way, path in ways.items():
             assert origin_of(own_voice(path, one.transcript)) == origin_of(one), way

@@ -265,20 +265,6 @@ def test_a_full_disk_ends_the_study_and_loses_nothing(tiny_disk: Path) -> None:
 
 
 # --- Killed -----------------------------------------------------------------------------------------------------------
-def _many() -> Study:
-    return study(sentences=[f"This is sentence {number}." for number in range(5 * KILLS)], seeds=[0, 1])
-
-
-def _start(folder: Path) -> multiprocessing.Process:
-    # A server with torch loaded makes processes in no time, so that most of them are killed at work.
-    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
-    if sys.platform != "win32":
-        context.set_forkserver_preload(["tests.engine.studies.test_running", "paretone.studies.execution"])
-    process = context.Process(target=finished, args=(folder, _many()), daemon=True)
-    process.start()
-    return process
-
-
 def _kept(folder: Path) -> dict[object, tuple[str, str]]:
     """Takes in the study's file; each has its audio."""
     takes = takes_in(folder) if (folder / DATABASE).exists() else ()
@@ -290,11 +276,17 @@ def _kept(folder: Path) -> dict[object, tuple[str, str]]:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_it_loses_nothing_and_redoes_nothing(tmp_path: Path) -> None:
-    folder, moments, chosen = tmp_path / "killed", random.Random(KILLS), _many()
+    folder, moments = tmp_path / "killed", random.Random(KILLS)
+    chosen = study(sentences=[f"This is sentence {number}." for number in range(5 * KILLS)], seeds=[0, 1])
+    # A server with torch loaded makes processes in no time, so that most of them are killed at work.
+    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload(["tests.engine.studies.test_running", "paretone.studies.execution"])
     before: dict = {}
     found: Counter[int] = Counter()
     for _ in range(KILLS):
-        process = _start(folder)
+        process = context.Process(target=finished, args=(folder, chosen), daemon=True)
+        process.start()
         time.sleep(moments.uniform(0.1, 1.0))
         process.kill()
         process.join()

@@ -130,15 +130,6 @@ def test_the_meter_measures_what_modules_return() -> None:
 
 
 # --- The dual block cache ---------------------------------------------------------------------------------------------
-def reused(changes: str, **fields: object) -> list[int]:
-    """The steps that are reused if what the first blocks add changes (little: ``.``, much: ``x``) after the first."""
-    decisions = Decisions(Rule(**{**FREE, **fields}))
-    decisions.reuses(0, None)
-    for step, one in enumerate(changes, start=1):
-        decisions.reuses(step, lambda change=LITTLE if one == "." else MUCH: change)
-    return decisions.reused
-
-
 @pytest.mark.parametrize(
     ("changes", "fields", "expected"),
     [
@@ -155,7 +146,12 @@ def reused(changes: str, **fields: object) -> list[int]:
     ],
 )
 def test_decisions(changes: str, fields: dict[str, object], expected: list[int]) -> None:
-    assert reused(changes, **fields) == expected
+    """The steps that are reused if what the first blocks add changes (little: ``.``, much: ``x``) after the first."""
+    decisions = Decisions(Rule(**{**FREE, **fields}))
+    decisions.reuses(0, None)
+    for step, one in enumerate(changes, start=1):
+        decisions.reuses(step, lambda change=LITTLE if one == "." else MUCH: change)
+    assert decisions.reused == expected
 
 
 def used(**knobs: object) -> UsedTechnique:

@@ -118,16 +118,10 @@ def own(one: Technique) -> list[Path]:
     return rooms
 
 
-def docstrings(tree: ast.AST) -> set[int]:
-    """The ids of the nodes that are docstrings, those of fields included."""
-    lines = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
-    return {id(one) for one in lines if isinstance(one, ast.Constant)}
-
-
 def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
     """Lines of ``tree`` that name the technique, and how."""
-    module, told = f"paretone.techniques.{one.name}", docstrings(tree)
-    distinctive = one.name not in WORDS
+    module, distinctive = f"paretone.techniques.{one.name}", one.name not in WORDS
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     title = re.compile(rf"\b{re.escape(one.title.partition(' (')[0])}\b")
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
@@ -137,7 +131,7 @@ def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
             imported = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             if any(f"{name}.".startswith(f"{module}.") for name in imported):
                 yield line, "imports it"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             if node.value == one.title or (node.value == one.name and distinctive and one.name not in KNOBS):
                 yield line, f"says {node.value!r}"
             elif distinctive and title.search(node.value):

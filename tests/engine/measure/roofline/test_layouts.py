@@ -61,10 +61,10 @@ def small_flow(variant: str) -> Layout:
     return model, small_speech.VOICE, small_speech.setting(4)
 
 
-def megatts3_mini(root: Path) -> Layout:
-    write_bundled(root / "megatts3-mini")
-    chosen = Setting("megatts3-mini", entry("megatts3-mini").options_with(steps=4))
-    return load_model(chosen.model, folder=str(root / chosen.model), device="cpu"), voice("", chosen.model), chosen
+def mini(name: str, write: Callable[[Path], object], root: Path) -> Layout:
+    write(root / name)
+    chosen = Setting(name, entry(name).options_with(steps=4))
+    return load_model(name, folder=str(root / name), device="cpu"), voice("", name), chosen
 
 
 def megatts3_release(root: Path) -> Layout:
@@ -104,12 +104,6 @@ LAYERS = 5
 """Of masked models: as many as it takes to leave one out in the middle."""
 
 
-def omni_mini(root: Path) -> Layout:
-    small_omni_mini.write_model(root / "omni-mini", layers=LAYERS)
-    model = load_model("omni-mini", folder=str(root / "omni-mini"), device="cpu")
-    return model, voice("", "omni-mini"), Setting("omni-mini", entry("omni-mini").options_with(steps=4))
-
-
 def omnivoice_release(root: Path) -> Layout:
     release = omnivoice.write_release(root / "OmniVoice", layers=LAYERS)
     return omnivoice.load(release), voice("", "OmniVoice"), omnivoice.setting()
@@ -118,14 +112,14 @@ def omnivoice_release(root: Path) -> Layout:
 LAYOUTS: dict[str, Callable[[Path], Layout]] = {
     "f5-mini": lambda root: small_flow(""),
     "E2TTS_Base": lambda root: small_flow("flat"),
-    "megatts3-mini": megatts3_mini,
+    "megatts3-mini": partial(mini, "megatts3-mini", write_bundled),
     "MegaTTS3": megatts3_release,
     "lm-mini": lambda root: (speaking.load(speaking.write_all(root / "lm")), voice("", "lm-mini"), speaking.setting()),
     "CosyVoice2-0.5B": partial(cosyvoice, "CosyVoice2-0.5B", cosyvoice2.write_release),
     "Fun-CosyVoice3-0.5B": partial(cosyvoice, "Fun-CosyVoice3-0.5B", cosyvoice3.write_release),
     "Llasa-1B": llasa_release,
     QWEN3: qwen3_release,
-    "omni-mini": omni_mini,
+    "omni-mini": partial(mini, "omni-mini", partial(small_omni_mini.write_model, layers=LAYERS)),
     "OmniVoice": omnivoice_release,
 }
 SAME = {"F5TTS_v1_Base": "f5-mini", "F5TTS_Base": "f5-mini", "Llasa-3B": "Llasa-1B", "Llasa-8B": "Llasa-1B"}
@@ -195,16 +189,12 @@ def with_technique(
         return plain.with_technique(replace(used, artefact=found.fingerprint)), (found,)
     if one.name != ditreducio.TECHNIQUE.name:
         return plain.with_technique(UsedTechnique(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
-    table = skipping(model, plain)
-    return plain.with_technique(UsedTechnique(one.name, NO_VALUES, table.fingerprint)), (table,)
-
-
-def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
-    """A table by which every other step of the upper layers is that of the one before."""
+    # Every other step of the upper layers is that of the one before.
     steps = int(plain.options["steps"])
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(steps))
     rows = (SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1)
-    return StrategyTable(compatibility_of(model.info, plain), rows)
+    table = StrategyTable(compatibility_of(model.info, plain), rows)
+    return plain.with_technique(UsedTechnique(one.name, NO_VALUES, table.fingerprint)), (table,)
 
 
 def require_whole(report: RooflineReport, what: str) -> None:

@@ -29,29 +29,26 @@ def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
     )
 
 
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("f5-mini", "natural-vocoder"):
-        shutil.copytree(resource("models", name), tmp_path / name)
-    shutil.copy(resource("models", bundled.LIST), tmp_path)
-    monkeypatch.setattr(bundled, "root", lambda: tmp_path)
-    return tmp_path
-
-
 CHANGED = "f5-mini/model.safetensors", "natural-vocoder/model.safetensors", "f5-mini/cfg_free/w-0.50.safetensors"
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_bundled_file_that_was_changed_a_little_is_refused(installed: Path, name: str) -> None:
+def test_a_bundled_file_that_was_changed_a_little_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for model in ("f5-mini", "natural-vocoder"):
+        shutil.copytree(resource("models", model), tmp_path / model)
+    shutil.copy(resource("models", bundled.LIST), tmp_path)
+    monkeypatch.setattr(bundled, "root", lambda: tmp_path)
     if name == CHANGED[0]:
-        speech = load_model("f5-mini", folder=str(installed / "f5-mini"), device="cpu")
+        speech = load_model("f5-mini", folder=str(tmp_path / "f5-mini"), device="cpu")
         assert speech.info.fingerprint == bundled.listed()[name]
-    weights = load_file(installed / name)
+    weights = load_file(tmp_path / name)
     sizes = {one: value.numel() for one, value in weights.items() if value.is_floating_point()}
     weights[max(sizes, key=lambda one: sizes[one])].view(-1)[0] += 0.25
-    save_file(weights, installed / name, metadata=metadata_of(installed / name))
+    save_file(weights, tmp_path / name, metadata=metadata_of(tmp_path / name))
     with pytest.raises(CheckpointError, match=f"{name} is not the file that Paretone ships: its SHA-256 begins with"):
-        load_model("f5-mini", folder=str(installed / "f5-mini"), device="cpu")
+        load_model("f5-mini", folder=str(tmp_path / "f5-mini"), device="cpu")
 
 
 MODEL, STUDENT, GUIDED = "m/model.safetensors", "m/students/student.safetensors", "m/cfg_free/w.safetensors"

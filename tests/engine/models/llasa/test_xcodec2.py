@@ -258,8 +258,10 @@ def test_the_encoder_is_read_strictly(codec: Path, samples: np.ndarray, tmp_path
         VoiceEncoder(tmp_path, tmp_path)(samples)
 
 
-def with_all_codes(folder: Path) -> Path:
-    """The small release with as many codes as XCodec2 has."""
+def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
+    """The model is the small release with as many codes as XCodec2 has."""
+    (tmp_path / "xcodec2").symlink_to(codec)
+    folder = tmp_path / "Llasa-1B"
     write_language_model(folder)
     content = json.loads(TOKENIZER.read_text(encoding="utf-8"))
     like = content["added_tokens"][-1]
@@ -270,12 +272,7 @@ def with_all_codes(folder: Path) -> Path:
     more = torch.randn(FIRST_CODE + CODES, CONFIG["hidden_size"]) * 0.3
     save_file(weights | {"model.embed_tokens.weight": more.bfloat16()}, folder / WEIGHTS)
     (folder / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": len(more)}))
-    return folder
-
-
-def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
-    (tmp_path / "xcodec2").symlink_to(codec)
-    model = load_model("Llasa-1B", folder=str(with_all_codes(tmp_path / "Llasa-1B")), device="cpu")
+    model = load_model("Llasa-1B", folder=str(folder), device="cpu")
     options = catalogue.entry("Llasa-1B").options_with(stream_codes=20)
     voice = Voice("own", "Own", str(write_noise(tmp_path / "own.wav", 1.5, 16000)), "It says just this.")
     make_ready(model, Setting("Llasa-1B", options), voice)

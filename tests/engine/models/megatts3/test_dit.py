@@ -178,13 +178,6 @@ def test_gradients_reach_every_parameter() -> None:
 
 
 # --- The phone encoder ------------------------------------------------------------------------------------------------
-def encoder() -> PhoneEncoder:
-    torch.manual_seed(2)
-    model = PhoneEncoder(entries=30, width=32, layers=2, heads=2, ffn=48, kernel=3, window=4)
-    torch.nn.init.normal_(model.pre.proj.weight, std=0.1)
-    return model.eval().requires_grad_(False)
-
-
 def plain_attention(attention: RelativeAttention, x: Tensor) -> Tensor:
     """(phones, width) to the same, one pair of phones after the other."""
     query, key, value = (
@@ -212,7 +205,9 @@ def plain_attention(attention: RelativeAttention, x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("phones", [1, 11])
 def test_attention_adds_a_vector_for_every_distance(phones: int) -> None:
-    attention = encoder().encoder.attn_layers[0]
+    torch.manual_seed(2)
+    model = PhoneEncoder(entries=30, width=32, layers=2, heads=2, ffn=48, kernel=3, window=4)
+    attention = model.eval().requires_grad_(False).encoder.attn_layers[0]
     x = torch.randn(phones, 32, generator=torch.Generator().manual_seed(1))
     found = attention(x[None], torch.ones(1, phones, 1))[0]
     assert (found - plain_attention(attention, x)).abs().max().item() < TOLERANCE

@@ -217,17 +217,12 @@ def test_folders_that_are_not_complete_or_of_another_model_are_named(tmp_path: P
 RATE = 24000
 
 
-@pytest.fixture
-def speech() -> np.ndarray:
-    """Noise whose level rises and falls about four times a second."""
-    samples = np.random.default_rng(0).standard_normal(3 * RATE) * 0.05
-    return (samples * (1 + np.sin(np.arange(len(samples)) * 2 * np.pi * 4 / RATE))).astype(np.float32)
-
-
-def test_a_segment_becomes_as_loud_as_the_prompt_by_the_official_meter(speech: np.ndarray) -> None:
+def test_a_segment_becomes_as_loud_as_the_prompt_by_the_official_meter() -> None:
     import pyloudnorm  # Here, for it brings scipy.
 
-    lufs = -30.0
+    lufs, samples = -30.0, np.random.default_rng(0).standard_normal(3 * RATE) * 0.05
+    # Its level rises and falls about four times a second.
+    speech = (samples * (1 + np.sin(np.arange(len(samples)) * 2 * np.pi * 4 / RATE))).astype(np.float32)
     matched = level_matched(speech, lufs, RATE)
     assert matched.dtype == np.float32
     assert integrated_loudness(matched, RATE).lufs == pytest.approx(lufs, abs=1e-3)

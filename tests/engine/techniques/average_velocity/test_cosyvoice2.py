@@ -1,6 +1,5 @@
 """The flow of CosyVoice 2 and 3 in few evaluations: a small release in the official layout is trained, and speaks."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +48,7 @@ def flow() -> TokenToMel:
     return small_flow()
 
 
-def with_interval(flow: TokenToMel, learnt: bool = False) -> Estimator:
+def with_interval(learnt: bool = False) -> Estimator:
     estimator = small_flow().estimator
     estimator.add_interval()
     if learnt:
@@ -69,7 +68,7 @@ def few(flow: TokenToMel, estimator: Estimator, count: int, temperature: float =
 
 # --- Networks ---------------------------------------------------------------------------------------------------------
 def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> None:
-    student, times = with_interval(flow), torch.tensor([0.1, 0.6])
+    student, times = with_interval(), torch.tensor([0.1, 0.6])
     state = torch.randn(1, 8, 12, generator=torch.Generator().manual_seed(2))
     given = conditions(state + 1, torch.ones(1, 8), state * 0.5)
     own = flow.estimator(state, given, flow.estimator.time_table(times)[1], 0, Memory())
@@ -83,9 +82,9 @@ def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_th
     plain = small_flow()
     plain.config = replace(plain.config, steps=2, guidance=0.0)
     euler = MelStream(plain, small_prompt()).whole(SPEECH)
-    few_2 = few(flow, with_interval(flow), 2).whole(SPEECH)
+    few_2 = few(flow, with_interval(), 2).whole(SPEECH)
     torch.testing.assert_close(few_2, euler, atol=1e-5, rtol=0)
-    estimator, quiet = with_interval(flow, learnt=True), small_flow()
+    estimator, quiet = with_interval(learnt=True), small_flow()
     learnt = few(flow, estimator, 2).whole(SPEECH)
     assert (learnt - few_2).abs().max() > 0.01, "it hears how far an evaluation goes"
     quiet.noise *= 0.5
@@ -94,7 +93,7 @@ def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_th
 
 
 def test_few_evaluations_streamed_are_those_of_the_whole(flow: TokenToMel) -> None:
-    estimator = with_interval(flow, learnt=True)
+    estimator = with_interval(learnt=True)
     whole, stream = few(flow, estimator, 3).whole(SPEECH), few(flow, estimator, 3)
     parts = [stream.push([token]) for token in SPEECH]
     assert sum(part.shape[-1] > 0 for part in parts) > 3
@@ -114,22 +113,18 @@ def test_items_of_a_batch_are_what_they_are_alone(flow: TokenToMel) -> None:
 
 
 # --- Training ---------------------------------------------------------------------------------------------------------
-def _clips(count: int, voices: Sequence[str] = "ab", prompt: int = 0) -> list[CosyClip]:
+def _clips(count: int) -> list[CosyClip]:
     draw = np.random.default_rng(1)
     clips = []
     for number in range(count):
         tokens = draw.integers(0, TOKENS, 8 + number % 3)
         mel = draw.standard_normal((2 * len(tokens), 8)).astype(np.float16)
-        clips.append(CosyClip(voices[number % len(voices)], tokens, mel, np.ones(6, np.float32), prompt))
+        clips.append(CosyClip("ab"[number % 2], tokens, mel, np.ones(6, np.float32), 0))
     return clips
 
 
-def _subject(voices: Sequence[str] = "ab", prompt: int = 0) -> CosySubject:
-    return CosySubject(small_flow(), _clips(8, voices, prompt), _clips(4, voices, prompt), 80, 1)
-
-
 def test_guidance_is_the_officials() -> None:
-    subject = _subject()
+    subject = CosySubject(small_flow(), _clips(8), _clips(4), 80, 1)
     problem = subject.next(CPU)
     state, times = state_at(problem, problem.times), problem.times
     guided = subject.guided(subject.model, problem, Values(guidance=0.7))(state, times)

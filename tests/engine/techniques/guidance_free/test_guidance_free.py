@@ -42,16 +42,9 @@ METADATA = {"cfg_free": "true", "weight": "0.5", "equivalent_guidance": "1", "me
 METADATA |= {"base": "0" * 64, "steps": "120"}
 
 
-@pytest.fixture
-def trained(tmp_path: Path) -> Path:
-    """The bundled weights, said to be CFG-free."""
-    path = tmp_path / "w-0.50.safetensors"
-    save_file(load_file(WEIGHTS), path, METADATA)
-    return path
-
-
-def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_weights_are_official_and_say_what_they_are(tmp_path: Path) -> None:
+    out, trained = tmp_path / "out", tmp_path / "w-0.50.safetensors"
+    save_file(load_file(WEIGHTS), trained, METADATA)
     weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
     written = deliver(out, weights.contents(), lambda done, total: None)
     companions = [one for one in ("model.yaml", "vocab.txt") if (MODEL.folder / one).is_file()]

@@ -44,11 +44,6 @@ def searching(evaluations: int = 4, *others: UsedTechnique, **knobs: object) -> 
     return chosen
 
 
-def still(chosen: Setting) -> Setting:
-    """Without overshoot."""
-    return dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
-
-
 @pytest.mark.parametrize("method", workload(METHODS, METHODS[:1]))
 def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     flow = AnalyticFlow()
@@ -88,7 +83,9 @@ def test_it_stops_within_a_step_and_noise_has_no_end_point() -> None:
     flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
     with pytest.raises(SettingError, match="set Overshoot to 0"):
         search_grid(flow, UTTERANCES, searching(), Observer())
-    assert search_grid(flow, UTTERANCES, still(searching()), Observer()).grid.compatibility.sampling["overshoot"] == 0.0
+    chosen = searching()
+    still = dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
+    assert search_grid(flow, UTTERANCES, still, Observer()).grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
