@@ -125,7 +125,7 @@ SPEAK = ("speak", "--text", "Rice is good.", "--out", "{place}/o.wav")
         (MASKED, ("transfer", "--table", "{place}/official.json"), "A strategy table is for models that go from"),
         (LANGUAGE, ("view", "temporal-redundancy"), " belongs to"),
         (MASKED, (*SPEAK, "--table", "{place}/official.json"), "A strategy table is for models that go from"),
-        (LANGUAGE, (*SPEAK, "--technique", "ditreducio"), "strategy table"),
+        (LANGUAGE, (*SPEAK, "--technique", "ditreducio"), "not for models like LM mini"),
         (LANGUAGE, (*SPEAK, "--steps", "4"), "--steps is not for LM mini, which has --temperature"),
         (LANGUAGE, (*SPEAK, "--temperature", "9"), "Temperature must lie between 0 and 2"),
         (MASKED, (*SPEAK, *QUICK, "--duration", "600"), "too far from what this text usually takes"),

@@ -55,7 +55,8 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
     trace = state.comparison.take_b.trace.decoding
     assert panel.headline.text().startswith(f"{state.comparison.take_b.label}: {len(trace.tokens)} tokens")
-    assert "×" in panel.values["most"].text() and "×" in panel.values["measured"].text()
+    assert all("×" in panel.values[name].text() for name in ("predicted", "measured"))
+    assert "%" in panel.values["prompt"].text()
     listen = window.features["player"]
     qtbot.waitUntil(lambda: len(listen.deck.loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
