@@ -109,22 +109,24 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
     further one and all are spoken. ``model`` is a :class:`paretone.models.families.speech.Speech`, which says whether
     torch's threads each speak some of the scripts; ``following`` is then called by any of them, one at a time. Raises
     what ``following`` raises."""
-    threads, asking, failed = torch.get_num_threads(), threading.Lock(), threading.Event()
+    threads, asking, over = torch.get_num_threads(), threading.Lock(), threading.Event()
     groups: list[list[_Speaker]] = [[] for _ in range(min(threads, most) if model.spreads_texts else 1)]
     share = threads // len(groups)
 
     def work(mine: list[_Speaker]) -> None:
         torch.set_num_threads(share)
         try:
-            while not failed.is_set():
+            while True:
                 mine[:] = [one for one in mine if not one.is_over()]
                 while True:
                     with asking:
-                        # Whoever has the fewest takes the next one.
+                        # Whoever has the fewest takes the next one; all end together, as none waits for who is gone.
                         fewest = len(mine) == min(map(len, groups)) and sum(map(len, groups)) < most
-                        if (turn := following() if fewest else None) is None:
-                            if not any(groups):
-                                return
+                        turn = following() if fewest and not over.is_set() else None
+                        if over.is_set() or not (turn or any(groups)):
+                            over.set()
+                            return
+                        if turn is None:
                             break
                         # What is compiled would be compiled again for another number of threads.
                         mine.append(_Speaker(model, turn, threads if turn.script.plan.launching.mode else share))
@@ -132,10 +134,8 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
                 _compute(mine)
                 if not mine:
                     time.sleep(0.01)  # Then there may be one for it.
-        except BaseException:
-            failed.set()
-            raise
         finally:
+            over.set()
             for one in mine:
                 one.stop()
 

@@ -84,6 +84,7 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
     alone = [model.speak(one).samples for one in given]
     ended: dict[int, Any] = {}
     running: list[int] = []
+    stopped: list[object] = []
 
     class Leaving(Observer):
         def step(self, report: StepReport) -> None:
@@ -100,8 +101,11 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
     assert isinstance(ended[0], Cancelled)
     for number in (1, 2):
         assert np.abs(ended[number].samples - alone[number]).max() < FARTHEST
+    # All threads end with the first that finds nothing to do, or one left would speak what comes one by one.
+    later = iter([None, Turn(given[0], stopped.append)])
+    speak_together(model, later.__next__, 2)
+    assert next(later) is not None
     # What the next text raises ends all.
-    stopped: list[object] = []
     two = iter([Turn(one, stopped.append) for one in given[:2]])
     with pytest.raises(StopIteration):
         speak_together(model, two.__next__, 3)
