@@ -206,8 +206,8 @@ class ProfileDialog(DestinationDialog):
             rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
         rows.append(("Setting", f"{technique_text(state.selection.setting)}, seed {state.selection.seed}"))
         rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
-        if state.selection.setting.techniques:
-            rows.extend(one.origin for one in state.artefacts.sources if one.origin is not None)
+        sources = (state.artefacts.source(one.technique) for one in state.selection.setting.techniques)
+        rows.extend(one.origin for one in sources if one is not None and one.origin is not None)
         if (take := self._export.evidence) is None:
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QGroupBox,
     QPushButton,
-    QScrollArea,
     QToolBar,
     QToolButton,
     QWidget,
@@ -21,7 +20,7 @@ from paretone_app.shell.entries import TourStop
 from paretone_app.shell.theme import BROAD, GAP, TIGHT, WIDE, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.layouts import VBoxLayout, bring_into_view
 from paretone_app.widgets.screen_readers import announce
 
 
@@ -344,7 +343,7 @@ class TourPresenter(Presenter):
         room = self._room()
         if control is not None and control.isVisible() and control is not self._seen:
             self._seen = control
-            _bring_into_view(control)
+            bring_into_view(control)
         if control is None or not _in_sight(control) or control.window() is not self._window:
             self.frame.hide()
             size = self.card.size()
@@ -405,12 +404,3 @@ def _in_sight(control: QWidget) -> bool:
         seen = seen.translated(one.pos()).intersected(parent.rect())
         one = parent
     return control.isVisible() and not seen.isEmpty()
-
-
-def _bring_into_view(control: QWidget) -> None:
-    """Scroll the areas around ``control`` as little as needed to show it."""
-    parent = control.parentWidget()
-    while parent is not None:
-        if isinstance(parent, QScrollArea):
-            parent.ensureWidgetVisible(control)
-        parent = parent.parentWidget()

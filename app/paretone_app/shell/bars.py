@@ -239,8 +239,7 @@ class StatusLine(QObject):
     def _job_began(self, job: Job) -> None:
         self._at_something = False
         self.say(f"{job.kind.value}…")
-        self._progress.setRange(0, 1)
-        self._progress.setValue(0)
+        self._progress.reset()
         self._time_left.clear()
         self._progress.setVisible(bool(self._jobs.running))
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from paretone_app.widgets.invitation import EmptyState
+from paretone_app.widgets.layouts import bring_into_view
 
 
 def enter(panel: QWidget) -> bool:
@@ -108,6 +109,7 @@ def tab_on(window: QWidget, forward: bool) -> bool:
     while one is not None and one is not focus:
         if _takes_tab(one, window) and one.focusProxy() is None and one.window() is window:
             one.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+            bring_into_view(one)
             return True
         one = one.nextInFocusChain() if forward else one.previousInFocusChain()
     return False

@@ -166,6 +166,15 @@ class Scrolled(QScrollArea):
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
 
+def bring_into_view(control: QWidget) -> None:
+    """Scroll the areas around ``control`` as little as needed to show it."""
+    parent = control.parentWidget()
+    while parent is not None:
+        if isinstance(parent, QScrollArea):
+            parent.ensureWidgetVisible(control)
+        parent = parent.parentWidget()
+
+
 class Shrinkable(QScrollArea):
     """Shows ``panel`` in the available space; scrolls below its minimum size."""
 

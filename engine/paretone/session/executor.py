@@ -163,7 +163,7 @@ class PreparationObserver(MeasuringObserver):
         self.check()
         self.post(PreparationReport(self.job, self._technique, value))
         if isinstance(value, TrainingProgress):
-            self.post(Progress(self.job, round(1000 * value.share), 1000, value.seconds_left, self._title))
+            self.post(Progress(self.job, round(1000 * value.share), 1000, value.seconds_left, f"Step {value.step}"))
 
 
 class RepeatingObserver(JobObserver):

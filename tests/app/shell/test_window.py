@@ -31,11 +31,14 @@ from paretone_app.__main__ import catch_exceptions
 from paretone_app.numbers import significant
 from paretone_app.plotting.cursor_canvas import Painted
 from paretone_app.shell.colours import DARK
+from paretone_app.shell.regions import tab_on
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import recolour
 from paretone_app.state.jobs import Kind, Outcome
+from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
-from tests.app.conftest import SMALL, MakeWindow, activated, close, ready, run
+from paretone_app.widgets.layouts import Scrolled
+from tests.app.conftest import SMALL, MakeWindow, activated, close, in_front, ready, run
 from tests.app.damage import spoil
 from tests.app.holding import Posts
 
@@ -139,6 +142,16 @@ def test_tab_goes_round_through_everything_and_comes_back(shared_window: MainWin
         own = [one for one in dock.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
         lost = [one for one in own if one.window() is shared_window and one not in there]
         assert own and not lost, place.name
+
+
+def test_tab_scrolls_to_what_it_reaches_from_outside(qtbot: QtBot) -> None:
+    fields, outside = [QLineEdit() for _ in range(20)], QLineEdit()
+    area = Scrolled(build.column(*fields))
+    window = in_front(build.column(outside, area), qtbot, 300, 200)
+    area.verticalScrollBar().setValue(1000)
+    outside.setFocus()
+    assert fields[0].visibleRegion().isEmpty() and tab_on(window, True)
+    assert fields[0].hasFocus() and not fields[0].visibleRegion().isEmpty()
 
 
 def test_every_widget_that_takes_the_focus_has_a_name_and_every_choice_is_ours(

@@ -122,7 +122,7 @@ def test_training_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Pat
     assert (steps[-1].step, steps[-1].share) == (reached + 3, 1.0)
     assert told[-1].validation == done.validation and "gap" in done.validation
     assert pickle.loads(pickle.dumps(told[-1])) == told[-1]
-    assert recorder.of(2, events.Progress)[-1].text == "Preparing speech"
+    assert recorder.of(2, events.Progress)[-1].text == f"Step {reached}"
 
 
 def test_exporting_is_a_job(bare: EngineThread, recorder: Recorder, tmp_path: Path) -> None:

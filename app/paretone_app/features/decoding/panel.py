@@ -88,7 +88,7 @@ class AcceptancePlot(Chart):
         count = max(1, len(positions))
         self.frame.bottom.set_names([(place, str(place)) for place in range(1, count + 1)])
         self.set_note("" if positions else "No drafts: switch SSD on")
-        self.frame.set_scales(Scale(0.4, count + 0.6), Scale(0.0, 105.0))
+        self.frame.set_scales(Scale(0.4, count + 0.6), Scale(0.0, 104.0))
         self.refresh()
 
     def cursor_text(self) -> str:
@@ -164,7 +164,7 @@ _FIGURES = {
         "Measured speed-up",
         "Seconds of the language model per token of the other take, over those of this take, reading the prompt "
         "included. The other take must have the same text and voice, decoded without a draft by the same model with "
-        "the same other techniques.",
+        "the same other techniques. Busy: other processes needed the processor meanwhile.",
     ),
 }
 
@@ -268,27 +268,27 @@ class DecodingPanel(TakePanel):
             values["prompt"] = percent(found.prompt_seconds / found.seconds)
         if found.drafted:
             values |= {"length": fixed(found.draft_length, 2), "measured": "– (no baseline)"}
-        plain = self._plain()
+        plain, busy = self._plain()
         if found.drafted and plain is not None and (parts := found.parts_over(plain)) is not None:
             values |= {
                 "cost": fixed(parts.draft, 2),
                 "pass": times(parts.verification),
-                "predicted": times(parts.predicted),
-                "measured": times(plain.seconds_per_token / found.seconds_per_token),
+                "predicted": times(parts.predicted) + busy,
+                "measured": times(plain.seconds_per_token / found.seconds_per_token) + busy,
             }
         for name, label in self.values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
 
-    def _plain(self) -> Drafting | None:
-        """The other take's decoding, if it differs only in having no draft."""
+    def _plain(self) -> tuple[Drafting | None, str]:
+        """The other take's decoding, if it differs only in having no draft, and a mark if times are doubtful."""
         take = self._take(self.side)
         for other in (self._take(side) for side in SIDES if side != self.side):
             if take is not None and other is not None and other.trace.decoding and _said(other) == _said(take):
                 theirs = drafting(other.trace.decoding)
                 if not theirs.drafted:
-                    return theirs
-        return None
+                    return theirs, " (busy)" if take.measurements.busy or other.measurements.busy else ""
+        return None, ""
 
     def _show_legend(self) -> None:
         trace, fills = self._trace, outcome_colours(self._colours)

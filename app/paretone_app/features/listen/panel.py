@@ -398,9 +398,9 @@ class ListenPanel(QWidget):
         elif self._deck.analyser.busy:
             reason = "Measuring the loudness…"
         elif not self._deck.same_timing(one.letter, two.letter):
-            reason = "Their timing differs: nothing to subtract."
+            reason = "Their timing differs."
         elif one.rate != two.rate:
-            reason = "Their sample rates differ: nothing to subtract."
+            reason = "Their sample rates differ."
         others = [(LANES[at], at) for at in there if at != compared.reference]
         self._reference.setText(f"{one.letter} −")
         build.offer(self._other, others, compared.other)

@@ -10,7 +10,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import Take, Trace
+from paretone.setting.take import Measurements, Take, Trace
 from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
@@ -58,9 +58,10 @@ def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel
         panel.set_takes(baseline, shown)
         panel.show_side("B")
         assert panel.values["measured"].text() == "– (no baseline)" and panel.values["cost"].text() == "–"
-    panel.set_takes(replace(plain, setting=plain.setting.with_technique(student)), by_student)
+    busy = Measurements(seconds=1.0, other_seconds=1.0, cores=1)
+    panel.set_takes(replace(plain, setting=plain.setting.with_technique(student), measurements=busy), by_student)
     panel.show_side("B")
-    assert panel.values["measured"].text() == "1.29×"
+    assert panel.values["measured"].text() == "1.29× (busy)"
 
 
 def test_keys_go_along_the_tokens_and_hear_from_there_as_a_click_does(panel: DecodingPanel) -> None:

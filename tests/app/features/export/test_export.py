@@ -58,6 +58,9 @@ def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) 
         assert said in text
     presenter.state.follow(TakeReady(3, presenter.take(presenter.state.selection.setting, "fast"), OPERATIONS))
     assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
+    for name, on in (("ditreducio", False), ("steps", True)):
+        presenter.state.selection.switch(name, on)
+    assert "Strategy table" not in contents(opened(presenter, qtbot)), "its technique is not in use"
 
 
 def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
