@@ -342,6 +342,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
+    gains_on_one_thread = True  # Weights, which bound a pass over one token, are read once for all.
+
     @property
     def spreads_texts(self) -> bool:
         # Where torch reads large weights on all threads, each group would read them again.

@@ -112,6 +112,8 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
     threads, asking, over = torch.get_num_threads(), threading.Lock(), threading.Event()
     groups: list[list[_Speaker]] = [[] for _ in range(min(threads, most) if model.spreads_texts else 1)]
     share = threads // len(groups)
+    if len(groups) > 1 and not model.gains_on_one_thread:
+        most = len(groups)  # Then the first ones are heard sooner, and the last no later.
 
     def work(mine: list[_Speaker]) -> None:
         torch.set_num_threads(share)
