@@ -106,6 +106,7 @@ class PreferencesDialog(QDialog):
 
 
 _FIELDS = (QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox)
+_OURS = (QKeySequence("Ctrl+E"), QKeySequence("Ctrl+K"))  # On X11, fields go to a line's end and delete it with these.
 
 
 class UndoKeys(QObject):
@@ -126,7 +127,8 @@ class UndoKeys(QObject):
         if event.type() is not QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
             return False
         undoes, redoes = (event.matches(one) for one in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
-        if not (undoes or redoes) or not isinstance(watched, QWidget) or keeps(watched, redoes):
+        ours = QKeySequence(event.keyCombination()) in _OURS
+        if not isinstance(watched, QWidget) or not (ours or ((undoes or redoes) and not keeps(watched, redoes))):
             return False
         event.ignore()
         return True
@@ -137,10 +139,8 @@ def keeps(field: QWidget, redoes: bool = False) -> bool:
     if isinstance(field, SpinBox | DoubleSpinBox):
         edit, special = field.lineEdit(), field.specialValueText()
         shown = field.textFromValue(field.value())  # type: ignore[arg-type]  # Each takes its own kind of number.
-        taken_over = f"{field.prefix()}{shown}{field.suffix()}"
-        if special and field.value() == field.minimum():
-            taken_over = special
-        return edit.text() != taken_over and keeps(edit, redoes)
+        least = special and field.value() == field.minimum()
+        return edit.text() != (special if least else f"{field.prefix()}{shown}{field.suffix()}") and keeps(edit, redoes)
     if isinstance(field, QComboBox):
         typed = field.lineEdit()
         return typed is not None and keeps(typed, redoes)

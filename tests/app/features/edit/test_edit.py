@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.edit import PreferencesDialog, keeps
+from paretone_app.features.edit import PreferencesDialog, UndoKeys, keeps
 from paretone_app.features.palette import Palette, search
 from paretone_app.shell.entries import Findable
 from paretone_app.shell.theme import Scheme
@@ -72,6 +73,8 @@ def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window
     assert panel.text.toPlainText() != before and keeps(panel.text)
     QTest.keyClick(panel.text, KEY.Key_Z, CONTROL)
     assert panel.text.toPlainText() == before and state.selection.seed == 5
+    calibrates = QKeyEvent(QEvent.Type.ShortcutOverride, KEY.Key_K, CONTROL)
+    assert UndoKeys(panel).eventFilter(panel.text, calibrates), "X11's fields would delete the rest of the line"
     QTest.keyClick(panel.text, KEY.Key_Z, CONTROL)
     assert state.selection.seed != 5
     state.editing.set_seed(5)
