@@ -124,14 +124,14 @@ class UndoKeys(QObject):
             self._field.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is not QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+        if not isinstance(event, QKeyEvent) or not isinstance(watched, QWidget):
             return False
+        ours = QKeySequence(event.keyCombination()) in _OURS  # Pressed, too: their action may be disabled.
         undoes, redoes = (event.matches(one) for one in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
-        ours = QKeySequence(event.keyCombination()) in _OURS
-        if not isinstance(watched, QWidget) or not (ours or ((undoes or redoes) and not keeps(watched, redoes))):
-            return False
-        event.ignore()
-        return True
+        asked = event.type() is QEvent.Type.ShortcutOverride and (undoes or redoes)
+        if gives_up := ours or (asked and not keeps(watched, redoes)):
+            event.ignore()
+        return gives_up
 
 
 def keeps(field: QWidget, redoes: bool = False) -> bool:
