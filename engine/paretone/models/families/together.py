@@ -143,9 +143,10 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
 
     try:
         with ThreadPoolExecutor(len(groups), "speaking") as pool:
-            others = pool.map(work, groups[1:])
+            others = [pool.submit(work, one) for one in groups[1:]]
             work(groups[0])
-            list(others)  # Raises what they raised.
+            for one in others:
+                one.result()  # Raises what it raised.
     finally:
         torch.set_num_threads(threads)
 
