@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -46,15 +47,21 @@ def require_room(kind: type[PlainError], place: Path, needed: float, what: str) 
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` atomically. Readers, also after a crash, find the old file or the new one. Raises
-    :class:`OSError` without any change or left file. Files left by a process killed while writing are removed by a
-    later one: :func:`clear_abandoned`."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is put at ``path`` atomically after the block. Readers, also after a crash, find the old
+    file or the new one. Raises :class:`OSError`, and what the block raises, without any change or left file. Files left
+    by a process killed while writing are removed by a later one: :func:`clear_abandoned`."""
     clear_abandoned(path.parent)
     # In the same folder, because renaming works only within a file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with open(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, _permissions(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import json
 import os
 import socket
@@ -20,7 +21,7 @@ from paretone.models import catalogue
 from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
 from paretone.remote.mirror import Asking, Mirror
-from paretone.remote.places import DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, moved, on_host
+from paretone.remote.places import DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, kept, moved, on_host
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import Event, JobCancelled, JobFailed
@@ -33,15 +34,17 @@ _MIRROR_SECONDS = 1.0
 
 class Carrier:
     def __init__(
-        self, host: str, data: Path, ask: Asking, tell: Callable[[Event], None], goes_on: Callable[[int], bool]
+        self, host: str, data: Path, request: Asking, tell: Callable[[Event], None], goes_on: Callable[[int], bool]
     ) -> None:
         """``data``: this machine's data folder; ``tell`` gets progress; ``goes_on``: whether a job is not cancelled."""
-        self._host, self._data, self._ask, self._tell, self._goes_on = host, data, ask, tell, goes_on
-        self._mirrors: dict[int, Mirror] = {}
+        self._host, self._data, self._request, self._tell, self._goes_on = host, data, request, tell, goes_on
+        self.mirrors: dict[int, Mirror] = {}
         self._mirrored = 0.0
 
-    def forget(self, job: int) -> None:
-        self._mirrors.pop(job, None)
+    async def ask(self, what: str, text: str = "", content: bytes = b"") -> Any:
+        async with self._request(what, text, content) as answer:
+            found = await answer.read()
+        return wire.plain(wire.envelope(found, wire.LARGEST_EVENT).payload)
 
     # --- To the host --------------------------------------------------------------------------------------------------
     async def prepared(self, command: Command, techniques: Collection[str]) -> Any:
@@ -82,7 +85,7 @@ class Carrier:
 
     async def _send_parcel(self, job: int, parcel: Parcel) -> None:
         """Send the files that the host lacks, with progress and until the job is cancelled."""
-        lacking = set(await self._ask("together", content=parcel.listing))
+        lacking = set(await self.ask("together", content=parcel.listing))
         left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
         sizes, started, done = {sent: path.stat().st_size for sent, path in left.items()}, time.monotonic(), 0
         for sent, path in left.items():
@@ -92,10 +95,11 @@ class Carrier:
             estimate = seconds * (total - done) / done if done else None
             if len(left) > 1:
                 self._tell(events.Progress(job, done, total, estimate, f"Sending files to {self._host}"))
-            await self._ask("send", sent, await asyncio.to_thread(path.read_bytes))
-            done += sizes[sent]
+            with open(path, "rb") as file:
+                async with self._request(params={"file": sent}, data=file):
+                    done += sizes[sent]
         if left:
-            await self._ask("together", content=parcel.listing)
+            await self.ask("together", content=parcel.listing)
 
     async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
         """Send a study's file, with its recordings and texts, and have its results mirrored."""
@@ -139,24 +143,25 @@ class Carrier:
         for one in ("folder", "vocoder"):
             place = values.get(one)
             if isinstance(place, str) and (known := on_host(place, self._data)).startswith(DATA):
-                values[one] = await self._ask("path", known)
+                values[one] = await self.ask("path", known)
         content = json.dumps(values).encode()
         name = f"{hashlib.sha256(content).hexdigest()}/{file.stem}.json"
-        await self._ask("send", name, content)
-        self._mirrors[command.job] = mirror
+        async with self._request(params={"file": name}, data=io.BytesIO(content)):
+            pass
+        self.mirrors[command.job] = mirror
         return replace(command, file=SENT + name, folder=mirror.key)
 
     # --- From the host -----------------------------------------------------------------------------------------------
     async def brought(self, event: Event, submitted: Command | None) -> Event:
         """``event`` with this machine's paths, once its files are here."""
         changes: dict[str, Any] = {}
-        mirror = self._mirrors.get(event.job)
+        mirror = self.mirrors.get(event.job)
         if mirror is not None:
             last = isinstance(event, events.StudyEnded | JobFailed | JobCancelled)
             due = isinstance(event, events.StudyBegun | events.StudyTakeDone)
             if last or (due and time.monotonic() - self._mirrored > _MIRROR_SECONDS):
                 started = time.monotonic()
-                await mirror.fetch(self._ask)
+                await mirror.fetch(self.ask, self._fetch)
                 # Long copies are rarer: they take half of the time at most.
                 self._mirrored = 2 * time.monotonic() - started
             if isinstance(event, events.StudyBegun | events.StudyTakeDone | events.StudyEnded):
@@ -172,8 +177,13 @@ class Carrier:
                 changes["folder"] = submitted.folder
             case commands.MeasureRoofline(), events.RooflineMeasured() if submitted.trace:
                 path = Path(submitted.trace)
-                files.write(path, await self._ask("fetch", f"made/{event.job}/{path.name}"))
+                async with self._request("fetch", f"made/{event.job}/{path.name}") as answer:
+                    files.write(path, await answer.read())
         return replace(event, **changes)
+
+    async def _fetch(self, name: str, place: Path) -> None:
+        async with self._request("fetch", name) as answer:
+            await kept(place, answer.content_length or 0, answer.content.iter_any())
 
     async def _bring(self, job: int, folder: Path, names: tuple[str, ...]) -> None:
         """Fetch the files of an export, all or none. Raises :class:`PlainError`."""
@@ -182,9 +192,7 @@ class Carrier:
             raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
         try:
             for name, place in zip(names, places, strict=True):
-                content = await self._ask("fetch", f"made/{job}/{name}")
-                place.parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomically(place, content)
+                await self._fetch(f"made/{job}/{name}", place)
         except BaseException as error:
             for one in places:
                 one.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,7 +114,7 @@ class RemoteEngine(Posting):
         self._trips: deque[float] = deque(maxlen=5)
         self._techniques: frozenset[str] = frozenset()
         self._loaded: commands.LoadModel | None = None
-        self._carrier = Carrier(link.host, data, self._ask, self._post, lambda job: job in self._jobs)
+        self._carrier = Carrier(link.host, data, self._request, self._post, lambda job: job in self._jobs)
         self._failed: dict[int, str] = {}
         """Sentences of jobs whose results could not be brought here."""
         self._ending = False
@@ -143,7 +143,7 @@ class RemoteEngine(Posting):
 
         async def answer() -> Any:
             try:
-                return await self._ask(what, text)
+                return await self._carrier.ask(what, text)
             except (OSError, asyncio.CancelledError) as error:
                 raise PlainError(f"{self._link.host} does not answer: the line is broken.") from error
 
@@ -208,7 +208,7 @@ class RemoteEngine(Posting):
 
     def _end(self, event: Event) -> None:
         self._jobs.pop(event.job, None)
-        self._carrier.forget(event.job)
+        self._carrier.mirrors.pop(event.job, None)
         self._post(event)
 
     # --- A connection -------------------------------------------------------------------------------------------------
@@ -341,7 +341,11 @@ class RemoteEngine(Posting):
             if self._session is None and self._task is not None:
                 self._ending = True
                 self._task.cancel()
-        elif isinstance(command, commands.Cancel | commands.PauseStudy) and self._cancel_waiting(command.target):
+        elif isinstance(command, commands.Cancel | commands.PauseStudy) and (
+            found := next((one for one in self._waiting if one.job == command.target and one.carried_out_by), None)
+        ):
+            self._waiting.remove(found)
+            self._end(JobCancelled(found.job))
             return
         elif command.carried_out_by:
             self._jobs[command.job] = command
@@ -351,14 +355,6 @@ class RemoteEngine(Posting):
         if not self._gone:
             self._waiting.append(command)
             self._wanted.set()
-
-    def _cancel_waiting(self, job: int) -> bool:
-        found = next((one for one in self._waiting if one.job == job and one.carried_out_by), None)
-        if found is None:
-            return False
-        self._waiting.remove(found)
-        self._end(JobCancelled(job))
-        return True
 
     async def _send(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:
@@ -388,16 +384,16 @@ class RemoteEngine(Posting):
                     return
             await self._wanted.wait()
 
-    async def _ask(self, what: str, text: str = "", content: bytes = b"") -> Any:
+    @contextlib.asynccontextmanager
+    async def _request(self, *ask: Any, **of: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         """The host's answer. Raises :class:`PlainError`, and :class:`ConnectionError` if the line breaks."""
         if self._session is None:
             raise ConnectionError("the line is broken")
-        asked = io.BytesIO(wire.message(wire.ASK, wire.Ask(what, text, content)))
+        of = of or {"data": io.BytesIO(wire.message(wire.ASK, wire.Ask(*ask)))}
         try:
-            async with self._session.post(wire.PATH, data=asked) as answer:
-                found = await answer.read()
+            async with self._session.post(wire.PATH, **of) as answer:
+                if answer.status != 200:
+                    raise PlainError(await answer.text("utf-8", "replace"))
+                yield answer
         except aiohttp.ClientError as error:
             raise ConnectionError(str(error)) from error
-        if answer.status != 200:
-            raise PlainError(found.decode("utf-8", "replace"))
-        return wire.plain(wire.envelope(found, wire.LARGEST_EVENT).payload)

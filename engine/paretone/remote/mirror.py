@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ _DIGEST = 8
 _MOST_BLOCKS = 256
 FRESH = b"+"
 """Begins a question for which the host copies the database anew."""
-Asking = Callable[..., Awaitable[Any]]
-"""Asks the host, with the fields of :class:`paretone.remote.wire.Ask`."""
+Asking = Callable[..., Any]
+"""Asks the host, with the fields of :class:`paretone.remote.wire.Ask`; or fetches a file of it to a path here."""
 
 
 @contextmanager
@@ -84,7 +84,7 @@ class Mirror:
                     "mix; run it there, or copy its file into another folder."
                 )
 
-    async def fetch(self, ask: Asking) -> None:
+    async def fetch(self, ask: Asking, fetch: Asking) -> None:
         """Bring what is new. Raises :class:`StudyError`."""
         with _copying(self.folder):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ class Mirror:
             for take in sorted(_takes(self._copy)):
                 place = self.folder / AUDIO / f"{take}.wav"
                 if not place.exists():
-                    files.write_atomically(place, await ask("fetch", f"studies/{self.key}/{AUDIO}/{place.name}"))
+                    await fetch(f"studies/{self.key}/{AUDIO}/{place.name}", place)
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))

@@ -7,12 +7,13 @@ What a job writes is made in a folder of its own on the host, from which the win
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,14 +134,13 @@ class HostFiles:
             raise PlaceError(f"{shown(name)} is no name of a file that is sent.")
         return within(self._received, name)
 
-    def receive(self, name: str, content: bytes) -> None:
-        """Keep a file that has its fingerprint."""
+    async def receive(self, name: str, size: int | None, parts: AsyncIterator[bytes]) -> None:
+        """Keep a file of ``size`` bytes that has its fingerprint."""
         place = self.place_of(name)
-        if hashlib.sha256(content).hexdigest() != place.parent.name:
-            raise PlaceError(f"{place.name} arrived damaged; send it again.")
+        if size is None or size > LARGEST_SENT:
+            raise PlaceError(f"{place.name} has more than {LARGEST_SENT >> 30} GiB; copy it to the host.")
         with files.explained(PlaceError, f"{place.name} could not be kept on the host"):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            files.write_atomically(place, content)
+            await kept(place, size, parts, place.parent.name)
 
     def together(self, listing: bytes) -> list[str]:
         """Have the files of a :class:`Parcel` lie together; those that were not sent yet, and then nothing is done."""
@@ -163,11 +163,10 @@ class HostFiles:
         return []
 
     # --- Files that the window fetches --------------------------------------------------------------------------------
-    def fetched(self, name: str) -> bytes:
-        """The content of a file that a job made."""
-        root = self.studies if name.startswith("studies/") else self.made
-        with readable(PlaceError, f"{name} could not be read on the host"):
-            return within(root, name.partition("/")[2]).read_bytes()
+    def fetched(self, name: str) -> Path:
+        place = within(self.studies if name.startswith("studies/") else self.made, name.partition("/")[2])
+        with readable(PlaceError, f"{name} could not be read on the host"), open(place, "rb"):
+            return place
 
     # --- Folders to choose from ---------------------------------------------------------------------------------------
     def folder(self, path: str) -> dict[str, Any]:
@@ -179,6 +178,23 @@ class HostFiles:
                 found = sorted((not one.is_dir(), one.name) for one in entries if not one.name.startswith("."))
         listed = [[name, not is_file] for is_file, name in found[:MOST_ENTRIES]]
         return {"path": str(place), "parent": str(place.parent), "entries": listed, "more": len(found) > MOST_ENTRIES}
+
+
+async def kept(place: Path, size: int, parts: AsyncIterator[bytes], fingerprint: str = "") -> None:
+    """Put a file of ``size`` bytes at ``place`` once all its ``parts`` are here. Raises :class:`PlaceError` for another
+    size or, if it is known, another ``fingerprint``; and :class:`OSError`."""
+    found, done = hashlib.sha256(), 0
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(place) as file:
+        async for part in parts:
+            done += len(part)
+            if done > size:
+                break
+            await asyncio.to_thread(file.write, part)
+            found.update(part)
+        if done != size or fingerprint not in ("", found.hexdigest()):
+            raise PlaceError(f"{place.name} arrived damaged; try again.")
+        await asyncio.to_thread(os.fsync, file.fileno())  # The end of the block has little left to wait for.
 
 
 def within(root: Path, name: str, links: bool = False) -> Path:

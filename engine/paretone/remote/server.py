@@ -172,7 +172,7 @@ class EngineServer:
 
     # --- Connections --------------------------------------------------------------------------------------------------
     def application(self) -> web.Application:
-        made = web.Application(client_max_size=wire.LARGEST_EVENT, middlewares=[self._admitted])
+        made = web.Application(client_max_size=wire.LARGEST_COMMAND, middlewares=[self._admitted])
         made.router.add_get(wire.PATH, self._connect)
         made.router.add_post(wire.PATH, self._answer)
         return made
@@ -315,10 +315,15 @@ class EngineServer:
         assert isinstance(found, commands.Command)
         return found
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        content = await request.read()
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        content = None if (name := request.query.get("file")) else await request.read()
         try:
-            ask = wire.read(wire.envelope(content, wire.LARGEST_EVENT).payload, wire.Ask)
+            if name:
+                await self.files.receive(name, request.content_length, request.content.iter_any())
+                return web.Response()
+            ask = wire.read(wire.envelope(content, wire.LARGEST_COMMAND).payload, wire.Ask)
+            if ask.what == "fetch":
+                return web.FileResponse(await asyncio.to_thread(self.files.fetched, ask.text))
             return web.Response(body=wire.message(wire.ASK, await asyncio.to_thread(self._found, ask)))
         except PlainError as error:
             return web.Response(status=400, text=str(error))
@@ -333,10 +338,6 @@ class EngineServer:
                 return self.files.folder(ask.text)
             case "path":
                 return self.files.path(ask.text)
-            case "send":
-                return self.files.receive(ask.text, ask.content)
-            case "fetch":
-                return self.files.fetched(ask.text)
             case "study":
                 return snapshot(self.files.study(ask.text), ask.content)
             case "together":

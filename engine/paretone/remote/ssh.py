@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -36,6 +37,7 @@ INSTALLED = ".local/share/paretone"
 the last one."""
 _READY_SECONDS = 30.0
 _END_SECONDS = 0.5
+_MACHINE = re.compile(r"\A(?:[\w.-]+@)?\w[\w.-]*\Z")  # No more: ``ssh -J`` hands it to a shell.
 _ADVICE = (
     ("Permission denied", True, "Add your key to the agent (ssh-add), or name it in ~/.ssh/config."),
     ("Host key verification failed", True, "Run ssh {host} once in a terminal and confirm the host's key."),
@@ -98,7 +100,7 @@ async def _end(process: asyncio.subprocess.Process | None) -> None:
                 async with asyncio.timeout(_END_SECONDS):
                     await process.wait()
             except TimeoutError:  # Stopped, or deaf.
-                end(signal.SIGKILL)
+                end(getattr(signal, "SIGKILL", signal.SIGTERM))
         await process.wait()
 
 
@@ -154,7 +156,7 @@ class SshLink:
                 with contextlib.suppress(ValueError, TypeError, KeyError):
                     found = json.loads(line.removeprefix(ENGINE))
                     self._hear(process.stdout, [])  # The engine never waits for us.
-                    self._ways = tuple(dict.fromkeys(("", str(found.get("machine", "")))))
+                    self._ways = "", *_MACHINE.findall(str(found.get("machine", "")))
                     return {"port": int(found["port"]), "token": str(found["token"])}
             said.append(line)
             tell(line)

@@ -37,7 +37,7 @@ from paretone.wording import grouped
 VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
 PATH = "/engine"
-"""Of the websocket, and of questions."""
+"""Of the websocket, of questions, and of files, each with its name as ``file`` in the query."""
 LARGEST_COMMAND, LARGEST_EVENT = 1 << 27, 1 << 30
 """Bytes of a message to the host and from it."""
 COMMAND, EVENT, HELLO, WELCOME = "command", "event", "hello", "welcome"
