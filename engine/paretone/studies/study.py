@@ -53,6 +53,10 @@ class Candidate:
         lacking = (one.technique for one in self.setting.techniques if not one.artefact)
         return next((name for name in lacking if technique(name).prepared_by == "calibration"), "")
 
+    @cached_property
+    def fixed_by_seed(self) -> bool:
+        return all(technique(one.technique).fixed_by_seed(one.knobs) for one in self.setting.techniques)
+
 
 @dataclass(frozen=True)
 class Cell:

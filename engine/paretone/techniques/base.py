@@ -250,6 +250,8 @@ class Technique:
     """Reason why a take that computed everything saved nothing, and what to do, as the end of a sentence without a full
     stop; called with all knobs and the plan. Only for techniques that decide at run time; those of the slot
     ``skipping`` have a default."""
+    fixed_by_seed: Callable[[Values], bool] = lambda knobs: True
+    """Whether with these knobs a seed gives the same take again, whatever the times that were measured."""
     improves: str = "real_time_factor"
     """Metric to improve, better if lower (see :mod:`paretone.measure.metrics`); lists show its last ratio."""
     experimental: bool = False

@@ -15,13 +15,17 @@ import paretone
 from paretone import cli, files
 from paretone.database import Database, audio_path
 from paretone.errors import Cancelled, StudyError
+from paretone.models.catalogue import entry
 from paretone.observer import Observer
+from paretone.setting.knobs import Values
 from paretone.setting.library import Library
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies import store as module
 from paretone.studies.execution import TaskRunner
 from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged, read_audio
+from paretone.studies.study import Candidate
 from paretone.studies.verifying import Check, verify
 from tests.app.damage import spoil_database
 from tests.engine.command_line import Console
@@ -274,6 +278,18 @@ def test_a_study_just_run_agrees_in_everything(file: Path, console: Console) -> 
     assert [line.partition(":")[0] for line in lines] == [f"✓ {title}" for title in TITLES]
     assert "3 takes made again: the same." in lines[6]
     assert (file.with_suffix(".study") / DATABASE).read_bytes() == before, "nothing is written"
+
+
+def test_takes_that_follow_measured_times_are_not_made_again(
+    checked: Callable[[], dict[str, Check]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for adaptive in (True, False):
+        drafted = UsedTechnique("speculative", Values(adaptive=adaptive))
+        setting = Setting("lm-mini", entry("lm-mini").default_options, (drafted,))
+        assert Candidate(setting, "grid").fixed_by_seed is not adaptive
+    monkeypatch.setattr(Candidate, "fixed_by_seed", False)
+    found = checked()["Takes made again"]
+    assert found.agrees is None and "some follow measured times" in found.detail
 
 
 @pytest.mark.parametrize("judge", ["words", "whisper", "paraformer"])

@@ -206,6 +206,7 @@ TECHNIQUE = Technique(
     ),
     families=("language",),
     needs_single_codes=True,
+    fixed_by_seed=lambda knobs: not knobs.get("adaptive", True),
     slot="draft",
     place=160,
     mark=Mark("blue", "square"),
