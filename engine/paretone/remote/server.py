@@ -277,8 +277,8 @@ class EngineServer:
             return
         if found.number != self._received + 1:
             raise wire.WireError("A command is missing before this one.")
-        self._received = found.number
         tree = wire.plain(found.payload)
+        self._received = found.number
         job = tree.get("job") if isinstance(tree, dict) else None
         try:
             command = self._here(tree)
@@ -292,6 +292,7 @@ class EngineServer:
                 self._engine.submit(command)
         except (PlainError, ValueError, TypeError) as error:
             if type(job) is not int or job <= 0 or (job in self._jobs and isinstance(error, ValueError)):
+                self._received = found.number - 1  # Refused, it has not come: it would be passed over in silence.
                 raise wire.WireError(str(error)) from error
             self._post(events.JobFailed(job, str(error)))
 
