@@ -131,9 +131,9 @@ def added(speech: Speech) -> Iterator[Found]:
 
 
 def _besides(heard: Sequence[Heard], spelled: Sequence[Sequence[str]]) -> Iterator[tuple[list[Heard], set[int]]]:
-    """What was heard besides the words that make most of the text, in phones, in its order: groups of other phones and
-    of further words, each with the words of the text that are left out there. On either side of one word of up to three
-    phones is one group, as other sounds are taken for short words."""
+    """Groups of extra speech, each with the text's words that are missing there. The heard words that follow the text's
+    order and have the most phones are the text's; all else is extra. Extra speech on both sides of one word of up to
+    three phones is one group, since other sounds are often taken for short words."""
     ways = [(0, list[int]())]
     for place, one in enumerate(heard):
         if one.word >= 0:

@@ -92,8 +92,8 @@ _BY_CONTEXT = (
     (pairs, r"[1-9]\d{3}", r"(?<!-)\b(?i:port)[ =:]|-p ", ""),
     (pairs, r"[1-9]\d[1-9]\d", r"\b(?:[A-Z]{3,}|H\.R\.) ", _UNCOUNTED),
 )  # fmt: skip
-"""How a number is said that names something, by what is before and after it: a page's 404, the 405, a telephone, dates
-without marks, codes."""
+"""How to say a number that is a name, by what stands before and after it: a page's 404, the 405, telephone numbers,
+dates without separators, codes."""
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:

@@ -1,6 +1,6 @@
 """What English writes in short: units, currencies, abbreviations, marks and letters, with their words.
 
-The tables are rows of ``resources/lexicon/written_forms.tsv``: table, what is written, what is said."""
+The tables are rows of ``resources/lexicon/written_forms.tsv``: name of the table, written form, spoken words."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _rows() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def listed(name: str) -> tuple[str, ...]:
-    """What is written, of the table called ``name``."""
+    """Written forms in the table called ``name``."""
     return tuple(_rows()[name])
 
 
 def table(name: str) -> dict[str, str]:
-    """What is said by what is written."""
+    """Spoken words by written form, from the table called ``name``."""
     return {short: words[0] for short, words in _rows()[name].items()}
 
 

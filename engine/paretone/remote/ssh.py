@@ -91,7 +91,7 @@ async def _started(command: Sequence[str], stdin: int = asyncio.subprocess.DEVNU
 
 
 async def _end(process: asyncio.subprocess.Process | None) -> None:
-    """End a process, with those that it started."""
+    """End a process and its child processes."""
     if process is not None and process.returncode is None:
         end = partial(os.killpg, process.pid) if hasattr(os, "killpg") else process.send_signal
         with contextlib.suppress(ProcessLookupError):

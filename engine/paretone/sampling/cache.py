@@ -18,7 +18,7 @@ from paretone.last_used import VOICES
 from paretone.sampling.tokens import Truncation
 
 SPARE = 16
-"""Tokens for which a cache has memory beyond its capacity: machine code reads keys in groups of up to so many."""
+"""Additional tokens in a cache's memory: machine code reads keys in groups of up to 16, which may end later."""
 
 
 class KeyValueCache:

@@ -38,10 +38,12 @@ def kept(made: Any, function: Callable[..., Any]) -> Any:
     return made
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = None) -> Any:
-    # Sums may be regrouped, for vector registers, but a number that is none stays one.
-    options = {"reassoc", "contract", "nsz"} if fastmath is None else fastmath
-    return kept(njit(nogil=True, error_model="numpy", fastmath=options)(function), function)
+REGROUPED = {"reassoc", "contract", "nsz"}
+"""Sums may be regrouped, for vector registers, but a number that is none stays one."""
+
+
+def compiled(function: Callable[..., Any], fastmath: Any = REGROUPED) -> Any:
+    return kept(njit(nogil=True, error_model="numpy", fastmath=fastmath)(function), function)
 
 
 LEAST, MOST = np.float32(-87), np.float32(88)

@@ -100,7 +100,7 @@ class AdaptiveLength:
 
 
 def _seconds(length: int, measured: Mapping[int, float]) -> float:
-    """Time of a cycle that drafts ``length`` tokens: as ``measured``, or on the line through the nearest two or all."""
+    """Time of a cycle that drafts ``length`` tokens: as ``measured``, else on a straight line through measured ones."""
     known, seconds = list(measured), list(measured.values())
     below = [place for place, count in enumerate(known) if count <= length]
     if not below or len(below) == len(known):

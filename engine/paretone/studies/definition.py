@@ -49,9 +49,9 @@ _ONE_NAME = (
 
 
 def read(path: str | Path, results: Path | None = None) -> Study:
-    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. Words that the file does not say
-    how to pronounce are said as in the folder of its ``results``, if it has begun, whatever was taught since. Raises
-    :class:`StudyError` with the file and the mistake."""
+    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. If the folder ``results`` has
+    been begun, words without a pronunciation in the file keep those of that time. Raises :class:`StudyError` with the
+    file and the mistake."""
     path = Path(path)
     return parse(values(path), str(path), path.parent, None if results is None else pronunciations_in(results))
 

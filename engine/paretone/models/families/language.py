@@ -177,6 +177,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     _script = _Script
     silent = "stopped immediately and said nothing"
+    gains_on_one_thread = True  # Reading the weights limits a pass; a shared one reads them once for all texts.
 
     def __init__(
         self,
@@ -341,8 +342,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self.graphs.bound(graphs)
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
-
-    gains_on_one_thread = True  # Weights, which bound a pass over one token, are read once for all.
 
     @property
     def spreads_texts(self) -> bool:

@@ -122,7 +122,8 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
                 mine[:] = [one for one in mine if not one.is_over()]
                 while True:
                     with asking:
-                        # Whoever has the fewest takes the next one; all end together, as none waits for who is gone.
+                        # The thread with the fewest texts takes the next one. All end together: one left over would
+                        # leave all further texts to a thread that has ended, and has fewer.
                         fewest = len(mine) == min(map(len, groups)) and sum(map(len, groups)) < most
                         turn = following() if fewest and not over.is_set() else None
                         if over.is_set() or not (turn or any(groups)):
