@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget,
 
 from paretone.errors import PlainError
 from paretone.remote import START
-from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+from paretone_app.widgets.layouts import FormLayout
 
 PYTHON = "python3"
 
@@ -34,11 +33,9 @@ class HostDialog(QDialog):
         for label, edit in (("&Host", self.host), ("&Start command", self.start), ("&Python there", self.python)):
             form.addRow(label, edit)
         hint = "Your own ssh connects, with its configuration, keys and jump hosts. The engine there answers it alone."
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = build.above_close(self, form, build.label(hint, "muted", wrapped=True), cancels=True)
         self.connect_button = buttons.addButton("Connect", QDialogButtonBox.ButtonRole.AcceptRole)
         self.connect_button.setDefault(True)
-        build.fill(VBoxLayout(self), [form, build.label(hint, "muted", wrapped=True), buttons], (GAP,) * 4)
-        buttons.rejected.connect(self.reject)
         buttons.accepted.connect(self._submit)
         self.host.textChanged.connect(self._check)
         self.setMinimumWidth(34 * self.fontMetrics().height())
@@ -61,9 +58,7 @@ class InstallDialog(QDialog):
         self.setWindowTitle(f"Install on {host}")
         self.step = build.label("", wrapped=True)
         self.progress = build.named(QProgressBar(), f"Installing on {host}")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        build.fill(VBoxLayout(self), [self.step, self.progress, buttons], (GAP,) * 4)
-        buttons.rejected.connect(self.reject)
+        build.above_close(self, self.step, self.progress, cancels=True)
         self.setMinimumWidth(34 * self.fontMetrics().height())
 
     def tell(self, sentence: str, share: float) -> None:
@@ -90,13 +85,11 @@ class HostFolder(QDialog):
         self.path = build.named(QLineEdit(), f"Path on {host}")
         self.entries = build.named(QListWidget(), f"Folders and files on {host}")
         self.problem = build.label("", "warning", wrapped=True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = build.above_close(self, self.path, (self.entries, 1), self.problem, cancels=True)
         self.choose = buttons.addButton("Choose", QDialogButtonBox.ButtonRole.AcceptRole)
-        build.fill(VBoxLayout(self), [self.path, (self.entries, 1), self.problem, buttons], (GAP,) * 4)
         self.path.returnPressed.connect(lambda: self.look(self.path.text()))
         self.entries.itemActivated.connect(self._open)
         self.entries.currentItemChanged.connect(lambda *_: self._check())
-        buttons.rejected.connect(self.reject)
         buttons.accepted.connect(self._take)
         # Return in the path looks there.
         self.choose.setAutoDefault(False)

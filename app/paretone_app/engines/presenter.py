@@ -20,7 +20,7 @@ from paretone.remote import START
 from paretone.session.events import EngineReady, Event, ModelDownloaded, ModelLoaded
 from paretone_app.engines.dialogs import PYTHON, HostDialog, InstallDialog
 from paretone_app.features.presenter import Presenter, Services, listed_in
-from paretone_app.shell.bridge import Background
+from paretone_app.shell.bridge import Background, arrived
 from paretone_app.widgets import build
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class EnginesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._settings, self._folder, self._status = services.settings, services.folder, services.status
+        kept = (one.split("\t") for one in listed_in(self._settings, _HOSTS))
+        self.known = {one[0]: (one[1], one[2]) for one in kept if len(one) == 3}
+        """Start command and Python of each host, by its name for ssh."""
         self._hosts: dict[str, Action] = {}
         self._menu: QMenu | None = None
         self.engine: RemoteEngine | None = None
@@ -61,38 +64,23 @@ class EnginesPresenter(Presenter):
                 self.use(last)
 
     # --- Hosts --------------------------------------------------------------------------------------------------------
-    @property
-    def known(self) -> dict[str, tuple[str, str]]:
-        """Start command and Python of each host, by its name for ssh."""
-        found = (one.split("\t") for one in listed_in(self._settings, _HOSTS))
-        return {one[0]: (one[1], one[2]) for one in found if len(one) == 3}
-
-    def _remember(self, hosts: dict[str, tuple[str, str]], current: str) -> None:
-        self._settings.setValue(_HOSTS, json.dumps(["\t".join([name, *more]) for name, more in hosts.items()]))
-        self._settings.setValue(_CURRENT, current)
-        self._settings.sync()
-
     def panels_built(self) -> None:
         self._menu = next(one for one in self._window.menuBar().findChildren(QMenu) if one.title() == "&Engine")
-        self._offer_hosts()
-
-    def _offer_hosts(self) -> None:
-        """An entry for each host; those forgotten are hidden."""
-        for name, action in self._hosts.items():
-            action.setVisible(name in self.known)
-        for name in self.known:
-            if name not in self._hosts and self._menu is not None:
-                action = self._actions.make(name, f"Compute on {name}", checkable=True)
-                self._actions.bind(action, partial(self.use, name), self._why_not)
-                there = self._menu.actions()
-                # Before the separator above the other entries.
-                self._menu.insertAction(there[there.index(self._actions["add_host"]) - 1], action)
-                self._hosts[name] = action
+        self.refresh()
 
     def refresh(self) -> None:
+        """Check the entry of the engine in use. Each host has one; those forgotten are hidden."""
         host = self._state.machine.host
         self._actions["this_machine"].setChecked(not host)
+        for name in self.known:
+            if name not in self._hosts and (menu := self._menu) is not None:
+                self._hosts[name] = action = self._actions.make(name, f"Compute on {name}", checkable=True)
+                self._actions.bind(action, partial(self.use, name), self._why_not)
+                there = menu.actions()
+                # Before the separator above the other entries.
+                menu.insertAction(there[there.index(self._actions["add_host"]) - 1], action)
         for name, action in self._hosts.items():
+            action.setVisible(name in self.known)
             action.setChecked(name == host)
 
     def _why_not(self) -> str:
@@ -105,14 +93,11 @@ class EnginesPresenter(Presenter):
         build.show(dialog)
 
     def add(self, name: str, start: str = START, python: str = PYTHON) -> None:
-        self._remember({**self.known, name: (start, python)}, name)
-        self._offer_hosts()
+        self.known[name] = start, python
         self._actions.attempt(lambda: self.use(name))
 
     def forget(self) -> None:
-        host = self._state.machine.host
-        self._remember({name: more for name, more in self.known.items() if name != host}, "")
-        self._offer_hosts()
+        del self.known[self._state.machine.host]
         self.use_this_machine()
 
     # --- Engines ------------------------------------------------------------------------------------------------------
@@ -134,18 +119,20 @@ class EnginesPresenter(Presenter):
         if self.engine is not None:
             self.engine = None
             self._state.machine.ask = None
-            self._switch(cast("MainWindow", self._window).make_own_engine, "")
+            self._switch(None, "")
         self.refresh()
 
     def _switch(self, make: Any, name: str) -> None:
-        self._remember(self.known, name)
+        self._settings.setValue(_HOSTS, json.dumps(["\t".join([one, *more]) for one, more in self.known.items()]))
+        self._settings.setValue(_CURRENT, name)
+        self._settings.sync()
         self._broken = False
         self._state.machine.lacking = {}
         # Bundled models are everywhere; the host says which others it has.
         self._state.selection.elsewhere = {} if name else None
         window = cast("MainWindow", self._window)
         self._state.machine.set_line(name)
-        window.use_engine(make)
+        window.use_engine(make or window.make_own_engine)
         self.changed.emit()
 
     def _follow_line(self, line: Line) -> None:
@@ -197,15 +184,10 @@ class EnginesPresenter(Presenter):
 
         def done(found: str | BaseException) -> None:
             if isValid(dialog):
-                dialog.rejected.disconnect(cancel)
                 dialog.close()
             if isinstance(found, asyncio.CancelledError):
                 self._status.say(f"Nothing was installed on {host}.")
-            elif isinstance(found, PlainError):
-                self._notices.say(str(found), "error")
-            elif isinstance(found, BaseException):
-                raise found
-            else:
+            elif arrived(found, partial(self._notices.say, level="error")):
                 # After what stands before it, such as a scheduler's command.
                 self.add(host, start.replace(START, found) if START in start else found, python)
 

@@ -25,13 +25,12 @@ from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
 from paretone_app.numbers import fixed, percent, significant
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.theme import GAP
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import FormLayout, VBoxLayout
+from paretone_app.widgets.layouts import FormLayout
 
 
 class ProfileExport:
@@ -118,12 +117,10 @@ class DestinationDialog(QDialog):
         browse.setAutoDefault(False)
         self.path_label = build.title_of(label, self.path)
         self.form.addRow(self.path_label, build.row((self.path, 1), browse))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = build.above_close(self, self.form, self.note, cancels=True)
         self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
         self.export_button.setProperty("look", "primary")
         buttons.accepted.connect(self.export)
-        buttons.rejected.connect(self.reject)
-        build.fill(VBoxLayout(self), [self.form, self.note, buttons], (GAP,) * 4)
         self.setMinimumWidth(self.fontMetrics().height() * 34)
         self.export_button.setDefault(True)
         self.path.textChanged.connect(self.check)

@@ -166,9 +166,11 @@ def row(*parts: Placed) -> QWidget:
     return made
 
 
-def above_close(dialog: QDialog, *parts: Placed) -> QDialogButtonBox:
-    """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close."""
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+def above_close(dialog: QDialog, *parts: Placed, cancels: bool = False) -> QDialogButtonBox:
+    """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close, or one that
+    ``cancels``."""
+    kinds = QDialogButtonBox.StandardButton
+    buttons = QDialogButtonBox(kinds.Cancel if cancels else kinds.Close)
     buttons.rejected.connect(dialog.reject)
     fill(VBoxLayout(dialog), (*parts, buttons), (GAP,) * 4)
     return buttons

@@ -10,6 +10,7 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from paretone.studies.store import DATABASE
 BLOCK = 1 << 14
 _DIGEST = 8
 _MOST_BLOCKS = 256
-FRESH = b"+"
-"""Begins a question for which the host copies the database anew."""
+"""In one answer."""
 Asking = Callable[..., Any]
 """Asks the host, with the fields of :class:`paretone.remote.wire.Ask`; or fetches a file of it to a path here."""
 
@@ -37,18 +37,17 @@ def _copying(folder: Path) -> Iterator[None]:
 
 
 def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
-    """The blocks of the study's database in ``folder`` that differ from those with the digests ``known``; without any,
-    a consistent copy is made first. ``more``: whether others are left."""
+    """The blocks that differ in a consistent copy of the study's database in ``folder`` from those with the digests
+    ``known``. ``more``: whether others are left; after the last answer the window has the copy as it was then."""
     source, copy = folder / DATABASE, folder / "copy.sqlite"
     if not source.is_file():
         return {"size": 0, "blocks": [], "more": False}
     with _copying(folder):
-        if known[:1] == FRESH:
-            _back_up(source, copy)
+        _back_up(source, copy)
         content = copy.read_bytes()
-        parts = enumerate(zip(_digests(content), range(0, len(content), BLOCK), strict=True))
-        there = [known[1 + _DIGEST * one : 1 + _DIGEST * (one + 1)] for one in range(len(known) // _DIGEST + 1)]
-        differing = [at for number, (digest, at) in parts if number >= len(there) or digest != there[number]]
+        there = [known[one : one + _DIGEST] for one in range(0, len(known), _DIGEST)]
+        parts = zip_longest(range(0, len(content), BLOCK), _digests(content), there)
+        differing = [at for at, digest, other in parts if at is not None and digest != other]
         blocks = [[at, content[at : at + BLOCK]] for at in differing[:_MOST_BLOCKS]]
         return {"size": len(content), "blocks": blocks, "more": len(differing) > _MOST_BLOCKS}
 
@@ -89,10 +88,9 @@ class Mirror:
         with _copying(self.folder):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             self._copy.touch()
-            fresh, more = FRESH, True
+            more = True
             while more:
-                known = fresh + b"".join(_digests(self._copy.read_bytes()))
-                found = await ask("study", self.key, known)
+                found = await ask("study", self.key, b"".join(_digests(self._copy.read_bytes())))
                 if not found["size"]:
                     return
                 with open(self._copy, "r+b") as file:
@@ -100,7 +98,7 @@ class Mirror:
                         file.seek(at)
                         file.write(content)
                     file.truncate(found["size"])
-                fresh, more = b"-", found["more"]
+                more = found["more"]
             (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
             for take in sorted(_takes(self._copy)):
                 place = self.folder / AUDIO / f"{take}.wav"

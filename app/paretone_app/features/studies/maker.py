@@ -16,7 +16,7 @@ from paretone.techniques import applying_to
 from paretone_app.features.studies import forms
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes, ServersEditor
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.theme import BROAD, GAP, NEAR, set_look
+from paretone_app.shell.theme import BROAD, NEAR, set_look
 from paretone_app.state.differences import changed_options
 from paretone_app.state.machine import Installing, Machine
 from paretone_app.state.selection import Selection
@@ -89,7 +89,8 @@ class StudyMaker(QDialog):
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
         self.verdict = build.words(name="Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        file = build.row(build.title_of("&File", self.path), (self.path, 1), browse)
+        buttons = build.above_close(self, (columns, 1), file, self.verdict, cancels=True)
         self._save_action = Action("&Save", "Write the study's file", parent=self)
         self._start_action = Action("Save a&nd start", "Write the study's file, and run the study", parent=self)
         self._save_action.triggered.connect(lambda: self._save(start=False))
@@ -98,9 +99,6 @@ class StudyMaker(QDialog):
         self.start_button = ActionButton(self._start_action, look="primary")
         for button in (self.save_button, self.start_button):
             buttons.addButton(button, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.rejected.connect(self.reject)
-        file = build.row(build.title_of("&File", self.path), (self.path, 1), browse)
-        build.fill(VBoxLayout(self), ((columns, 1), file, self.verdict, buttons), (GAP,) * 4)
         for button in self.findChildren(QPushButton):
             # Pressing Enter after typing values must not start hours of work.
             button.setAutoDefault(False)
