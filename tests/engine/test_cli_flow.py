@@ -190,7 +190,7 @@ def test_comparing_several_texts_gives_medians_and_says_what_differs(paretone: C
     (tmp_path / "texts.txt").write_text("Rice.\nTea.", encoding="utf-8")
     said = paretone(*arguments).out
     assert "Medians over the texts:" in said and "times as fast as A" in said
-    assert "B against A: log-mel distance" in said and f"guidance ({GUIDANCE:g} and 1.5), steps (1 and 3)" in said
+    assert "B against A: Log-mel distance" in said and f"guidance ({GUIDANCE:g} and 1.5), steps (1 and 3)" in said
     assert "RTF (s/s)" in said and "TTFA (s)" in said
 
 

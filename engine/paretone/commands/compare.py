@@ -28,7 +28,7 @@ from paretone.measure.estimates import tail_interval
 from paretone.measure.evaluation.judges import JUDGES, Verdict, heard, judge_named
 from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
-from paretone.measure.metrics import FAILED, error_rate, metric
+from paretone.measure.metrics import FAILED, METRICS, Metric, error_rate, metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models import catalogue
@@ -55,12 +55,24 @@ EPILOGUE = (
 )
 Item = TypeVar("Item")
 SIDES = ("A", "B")
-DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
-"""Fields of :class:`paretone.setting.take.Metrics` measured for B relative to A."""
+BESIDE = tuple(one for one in METRICS if one.relative and one.of is not None)
+"""Figures of B relative to A."""
+Figures = dict[str, float | None]
+"""By name; ``None``: not measured."""
 Heard = dict[str, dict[str, Any]]
 """By metric: estimates of ``a``, ``b`` and ``reference`` or ``None``, the paired test, and the worst texts."""
 SPREAD = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side with an interval."""
+COLUMNS = {
+    "RTF (s/s)": "real_time_factor",
+    "RTF in CPU time (s/s)": "cpu_time_factor",
+    "backbone RTF (s/s)": "backbone_time_factor",
+    "TTFA (s)": "first_audio_seconds",
+    "TTFA P90 (s)": "first_audio_p90",
+    "ops ratio (%)": "ops_ratio",
+    "synthesis (s)": "seconds",
+    "audio (s)": "audio_seconds",
+}
 RUNS_PER_REPEAT = 3
 """A, B, and A again: the difference of A from itself is what this machine reports for no difference."""
 
@@ -101,23 +113,25 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Measured:
+    """A text spoken by both sides."""
+
     spoken: StudySentence
     timing: PairedTimes
-    figures: tuple[dict[str, float | None], dict[str, float | None]]
-    """Medians over the repeats, of A and of B."""
-    runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]
+    runs: tuple[list[Figures], list[Figures]]
+    """Of each repeat of A, and of B."""
     last: tuple[Synthesis, Synthesis]
-    distance: float | None
-    metrics: Metrics
+    beside: Figures
     why_not: str
+    """Why nothing was measured beside A, or ``""``."""
 
     def to_json(self) -> dict[str, object]:
+        first, second = map(_medians, self.runs)
         return {
             "text": self.spoken.text,
-            **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
+            "a": first,
+            "b": second,
             "speed_up": asdict(self.timing.speed_up["B"]),
-            "log_mel_distance": self.distance,
-            **{name: getattr(self.metrics, name) for name in DIFFERENCES},
+            **self.beside,
         }
 
 
@@ -147,24 +161,81 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if stopped is None:
         judged, stopped = _until_ended(_heard(name, measured, options.device) for name in options.judge)
         heard = {name: sides for each in judged for name, sides in each.items()}
-    pairs: list[tuple[Checked, Checked]] = []
+    faults: list[Checked] = []
     if stopped is None:
-        pairs, stopped = _until_ended(_checked(one, terminal) for one in measured)
-    faults = [[pair[index] for pair in pairs] for index in range(len(SIDES))]
+        takes = ((take, one.spoken) for one in measured for take in one.last)
+        faults, stopped = _until_ended(_checked(take, spoken, terminal) for take, spoken in takes)
     unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
     of = "it" if len(measured) == 1 else "these"
     done = f"after {len(measured)} of {len(texts)} texts: the figures are of {of}{unjudged}."
     problem, code = ending(stopped, done, "comparing")
-    if stopped is None:
-        named = zip(SIDES, faults, strict=True)
-        faulty = [f"{name} ({one.summary})" for name, some in named for one in some if one.findings]
-        problem, code = strict(faulty, options.strict)
     compared = _Compared(sides, measured, options.repeats, evaluation, heard, faults)
+    if stopped is None:
+        faulty = [f"{one.name} ({each.summary})" for one in compared.both for each in one.faults if each.findings]
+        problem, code = strict(faulty, options.strict)
     written = [str(path) for path in _write(place, measured)] if place else []
     data = {**compared.to_json(), "files": written}
     if stopped is not None:
         data |= {**failure(problem, stopped), "exit_code": code}
     return Result(data, "\n".join([*compared.lines(), *(f"Wrote {path}" for path in written)]), problem, code)
+
+
+@dataclass(frozen=True)
+class _OfSide:
+    """What was measured of a side, by text."""
+
+    name: str
+    side: Side
+    runs: list[list[Figures]]
+    takes: list[Synthesis]
+    faults: list[Checked]
+    alone: bool
+    """Whether there is a single text and repeat: no intervals then."""
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Medians over the texts."""
+        waits = [run["first_audio_seconds"] or 0.0 for one in self.runs for run in one]
+        tail = None if self.alone else tail_interval(waits)[0]
+        return _medians([*map(_medians, self.runs)]) | {"first_audio_p90": tail}
+
+    @cached_property
+    def spreads(self) -> dict[str, Interval | None]:
+        """Over the texts or, for a single text, over its repeats."""
+        rows = [*map(_medians, self.runs)] if len(self.runs) > 1 else self.runs[0]
+        return {name: None if self.alone else one for name, one in _spreads(rows).items() if name in SPREAD}
+
+    @cached_property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys(note for one in self.takes for note in one.notes))
+
+    @cached_property
+    def published(self) -> tuple[Comparison, ...]:
+        return comparisons(self.side.setting)
+
+    def to_json(self) -> dict[str, object]:
+        about = {"published": [one.to_json() for one in self.published], "notes": self.notes}
+        return {"side": self.name, **self.figures, "setting": self.side.setting.to_json(), **about}
+
+    def cells(self, streamed: bool) -> dict[str, object]:
+        """Row of the table; ``streamed``: with what streaming changes."""
+
+        def cell(name: str) -> object:
+            value, spread = self.figures[name], self.spreads.get(name)
+            if name == "ops_ratio" and value is not None:
+                return metric(name).spelt(value)
+            bounds = "" if spread is None else f" ({spread.low:.3g}–{spread.high:.3g})"
+            return f"{value:.4g}{bounds}" if bounds and value is not None else value
+
+        whole = self.figures["streaming_difference"]
+        changed = {"streamed to whole (dB)": "equal" if whole is None else f"{whole:.0f}"} if streamed else {}
+        columns = {title: cell(name) for title, name in COLUMNS.items()}
+        return {"side": self.name, "setting": self.side.title, **columns, **changed}
+
+    @property
+    def remarks(self) -> list[str]:
+        parts = f"{parts_line(self.figures)} {heard_line(self.figures)}"
+        return [parts, *self.notes, *(one.sentence for one in self.published)]
 
 
 @dataclass(frozen=True)
@@ -174,29 +245,19 @@ class _Compared:
     repeats: int
     evaluation: EvaluationSet | None
     heard: Heard
-    faults: list[list[Checked]]
-    """Of each side, by text."""
+    faults: list[Checked]
+    """Of A and B in turn, text after text."""
 
     @property
     def alone(self) -> bool:
-        """Whether each side has a single run."""
         return len(self.measured) * self.repeats == 1
 
     @cached_property
-    def medians(self) -> list[dict[str, float | None]]:
+    def both(self) -> list[_OfSide]:
         found = []
-        for index in range(len(SIDES)):
-            runs = [run["first_audio_seconds"] or 0.0 for one in self.measured for run in one.runs[index]]
-            tail = None if self.alone else tail_interval(runs)[0]
-            found.append(_medians([one.figures[index] for one in self.measured]) | {"first_audio_p90": tail})
-        return found
-
-    @cached_property
-    def spreads(self) -> list[dict[str, Interval | None]]:
-        measured, found = self.measured, list[dict[str, Interval | None]]()
-        for index in range(len(SIDES)):  # Over the texts or, for a single text, over its repeats.
-            rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
-            found.append({name: None if self.alone else _spread([row[name] for row in rows]) for name in SPREAD})
+        for place, (name, side) in enumerate(zip(SIDES, self.sides, strict=True)):
+            runs, takes = [one.runs[place] for one in self.measured], [one.last[place] for one in self.measured]
+            found.append(_OfSide(name, side, runs, takes, self.faults[place :: len(SIDES)], self.alone))
         return found
 
     @cached_property
@@ -209,52 +270,27 @@ class _Compared:
         return interval([one.speed_up["B"].median for one in timings]), interval([one.same.median for one in timings])
 
     @cached_property
-    def distances(self) -> list[float]:
-        return [one.distance for one in self.measured if one.distance is not None]
-
-    @cached_property
-    def difference_medians(self) -> dict[str, float | None]:
-        return {name: _median([getattr(one.metrics, name) for one in self.measured]) for name in DIFFERENCES}
-
-    @cached_property
-    def difference_spreads(self) -> dict[str, Interval | None]:
-        others = {name: _spread([getattr(one.metrics, name) for one in self.measured]) for name in DIFFERENCES}
-        return {"log_mel_distance": _spread([*self.distances]), **others}
-
-    @cached_property
-    def notes(self) -> list[list[str]]:
-        """Of each side's takes, once each."""
-        return [
-            list(dict.fromkeys(note for one in self.measured for note in one.last[index].notes))
-            for index in range(len(SIDES))
-        ]
-
-    @cached_property
-    def published(self) -> list[tuple[Comparison, ...]]:
-        return [comparisons(side.setting) for side in self.sides]
+    def beside(self) -> tuple[Figures, dict[str, Interval | None]]:
+        """Medians and spreads over the texts."""
+        rows = [one.beside for one in self.measured]
+        return _medians(rows), _spreads(rows)
 
     def to_json(self) -> dict[str, Any]:
-        by_side = zip(SIDES, self.medians, self.sides, self.published, self.notes, strict=True)
-        spreads = {name.lower(): _json(one) for name, one in zip(SIDES, self.spreads, strict=True)}
-        evaluation, (speed_up, same) = self.evaluation, self.speed_up
+        evaluation, (speed_up, same), (beside, spreads) = self.evaluation, self.speed_up, self.beside
+        by_side = {one.name.lower(): one for one in self.both}
         return {
-            **{
-                name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
-                | {"published": [one.to_json() for one in compared], "notes": said}
-                for name, row, side, compared, said in by_side
-            },
-            "intervals": {**spreads, "beside": _json(self.difference_spreads)},
+            **{name: one.to_json() for name, one in by_side.items()},
+            "intervals": {name: _json(one.spreads) for name, one in by_side.items()} | {"beside": _json(spreads)},
             "speed_up": asdict(speed_up),
             "same": asdict(same),
             "clock": self.measured[0].timing.clock,
             "repeats": self.repeats,
             **({} if evaluation is None else {"evaluation_set": evaluation.words, "sha256": evaluation.sha256}),
-            "log_mel_distance": _median([*self.distances]),
-            **self.difference_medians,
+            **beside,
             "judged": self.heard,
             "faults": {
-                name.lower(): [[each.to_json() for each in one.findings] for one in some]
-                for name, some in zip(SIDES, self.faults, strict=True)
+                name: [[each.to_json() for each in checks.findings] for checks in one.faults]
+                for name, one in by_side.items()
             },
             "texts": [one.to_json() for one in self.measured],
             "differences": [asdict(one) for one in self.sides[0].setting.differences(self.sides[1].setting)],
@@ -262,27 +298,16 @@ class _Compared:
         }
 
     def lines(self) -> list[str]:
-        measured, medians = self.measured, self.medians
+        streamed = any(one.figures["streaming_difference"] is not None for one in self.both)
         lines = [] if self.evaluation is None else [self.evaluation.words, ""]
-        lines += [*_texts_table(measured), *_sides_table(self.sides, medians, self.spreads), ""]
-        lines += self._speed_lines()
-        if self.distances:
-            lines.append(difference_line(median(self.distances), Metrics(**self.difference_medians)))
-            known = ((metric(name), one) for name, one in self.difference_spreads.items() if one is not None)
-            if said := [f"{each.title} {each.spelt(one.low)} to {each.said(one.high)}" for each, one in known]:
-                lines.append(f"95 % intervals over the {len(measured)} texts: {', '.join(said)}.")
-        else:
-            lines.append(measured[0].why_not)
-        lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
-        lines += _busy_lines(measured, medians)
-        lines += [f"{name}: {note}" for name, said in zip(SIDES, self.notes, strict=True) for note in said]
-        published = zip(SIDES, self.published, strict=True)
-        lines += [f"{name}: {one.sentence}" for name, found in published for one in found]
+        lines += [*_texts_table(self.measured), *table_lines([one.cells(streamed) for one in self.both]), ""]
+        lines += [*self._speed_lines(), self._beside_line(), *self._busy_lines()]
+        lines += [f"{one.name}: {said}" for one in self.both for said in one.remarks]
         lines += _heard_lines(self.heard)
-        for name, some in zip(SIDES, self.faults, strict=True):
-            for place, one in enumerate(some, start=1):
-                of = f", text {place}" if len(some) > 1 else ""
-                lines += [f"{name}{of}: {line}" for line in sentences(one)]
+        for one in self.both:
+            for place, checks in enumerate(one.faults, start=1):
+                of = f", text {place}" if len(one.faults) > 1 else ""
+                lines += [f"{one.name}{of}: {line}" for line in sentences(checks)]
         return [*lines, *_differing(self.sides)]
 
     def _speed_lines(self) -> list[str]:
@@ -301,11 +326,31 @@ class _Compared:
         doubt = "The interval includes 1: no difference in speed can be claimed."
         return [line] if speed_up.excludes_one else [line, doubt]
 
+    def _beside_line(self) -> str:
+        """Sentence on the differences between the two sides' takes, or why there is none."""
+        medians, spreads = self.beside
+        said = []
+        for one in BESIDE:
+            if (value := medians[one.name]) is not None:
+                spread = spreads[one.name]
+                bounds = "" if spread is None else _bounds(one, spread.low, spread.high)
+                said.append(f"{one.title} {one.said(value)}{bounds}")
+        return f"B against A: {', '.join(said)}." if said else self.measured[0].why_not
 
-def _checked(one: _Measured, terminal: Terminal) -> tuple[Checked, Checked]:
+    def _busy_lines(self) -> list[str]:
+        """Sentence on the load of other processes, if times are doubtful."""
+        busy = [bool(run["busy"]) for one in self.both for runs in one.runs for run in runs]
+        if not any(busy):
+            return []
+        first, second = (percent(one.figures["other_share"] or 0.0) for one in self.both)
+        took = f"{first} of the cores during A and {second} during B (medians)"
+        during = f"{sum(busy)} of {len(busy)} runs"
+        return [f"{busy_line(took, during=during)} The ratio is in {self.measured[0].timing.clock}."]
+
+
+def _checked(take: Synthesis, spoken: StudySentence, terminal: Terminal) -> Checked:
     terminal.wait("Checking for faults")
-    first, second = (checked_for_faults(speech_of(take, one.spoken.text, one.spoken.voice)) for take in one.last)
-    return first, second
+    return checked_for_faults(speech_of(take, spoken.text, spoken.voice))
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
@@ -373,37 +418,34 @@ def _measure(
     variants = {name: run(name, side) for name, side in zip(SIDES, sides, strict=True)}
     timing = paired_ratio(variants, options.repeats, warm_up=1, device=choose(options.device).type)
     first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
-    medians, last = (_medians(first), _medians(second)), (runs["A"][-1], runs["B"][-1])
-    return _Measured(spoken, timing, medians, (first, second), last, *_distance(*last))
-
-
-def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
-    """Log-mel distance and other measurements of ``second`` relative to ``first``, or the reason why there are none."""
-    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
+    last, why_not = (runs["A"][-1], runs["B"][-1]), ""
     try:
-        return *with_difference(Metrics(), *sounded), ""
+        distance, metrics = with_difference(
+            Metrics(), *((one.trace.mel, (one.samples, one.sample_rate)) for one in last)
+        )
     except SettingError as error:
-        return None, Metrics(), str(error)
-
-
-def _spread(values: list[float | None]) -> Interval | None:
-    """Spread of the median of the known values; ``None`` if fewer than two."""
-    found = [value for value in values if value is not None]
-    return interval(found) if len(found) > 1 else None
+        distance, metrics, why_not = None, Metrics(), str(error)
+    beside = {one.name: one.of(last[1].measurements, metrics, distance) for one in BESIDE if one.of is not None}
+    return _Measured(spoken, timing, (first, second), last, beside, why_not)
 
 
 def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] | None]:
     return {name: None if one is None else {"low": one.low, "high": one.high} for name, one in spreads.items()}
 
 
-def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
+def _known(rows: list[Figures]) -> dict[str, list[float]]:
+    return {name: [value for row in rows if (value := row[name]) is not None] for name in rows[0]}
+
+
+def _medians(rows: list[Figures]) -> Figures:
     """Median of each figure over the ``rows`` that have it; whether the machine was busy in any of them."""
-    return {name: _median([row[name] for row in rows]) for name in rows[0]} | {"busy": any(row["busy"] for row in rows)}
+    found = {name: median(values) if values else None for name, values in _known(rows).items()}
+    return found | ({"busy": any(row["busy"] for row in rows)} if "busy" in found else {})
 
 
-def _median(values: list[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return median(found) if found else None
+def _spreads(rows: list[Figures]) -> dict[str, Interval | None]:
+    """Spread of the median of each figure over the ``rows`` that have it; ``None`` if fewer than two have."""
+    return {name: interval(values) if len(values) > 1 else None for name, values in _known(rows).items()}
 
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
@@ -418,8 +460,8 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
     texts = [one.spoken for one in measured]
     judge = judge_named(name).ready([one.text for one in texts], str(choose(device)))
     sounds = {
-        side.lower(): [(one.samples, one.sample_rate, seams_of(one)) for one in (each.last[index] for each in measured)]
-        for index, side in enumerate(SIDES)
+        side: [(one.samples, one.sample_rate, seams_of(one)) for one in takes]
+        for side, takes in zip("ab", zip(*(one.last for one in measured), strict=True), strict=True)
     }
     with contextlib.suppress(PlainError):
         sounds["reference"] = [(*reference_speech(one.text, one.voice, one.reference), ()) for one in texts]
@@ -430,13 +472,14 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
     for one in JUDGED:
         if one.judge != name or one.verdict is None:
             continue
-        found[one.name] = {"a": None, "b": None, "reference": None}
-        values: dict[str, dict[str, complex]] = {}
+        values: dict[str, dict[str, complex]] = {"a": {}, "b": {}, "reference": {}}
         for side, every in said.items():
             judged = {str(number): one.verdict(each.figures) for number, each in enumerate(every, start=1)}
             values[side] = {number: value for number, value in judged.items() if value is not None}
-            if values[side]:
-                found[one.name][side] = asdict(estimate(one.name, [*values[side].values()]))
+        of_sides = {
+            side: asdict(estimate(one.name, [*each.values()])) if each else None for side, each in values.items()
+        }
+        found[one.name] = of_sides
         test = paired(one.name, values["b"], values["a"])
         if test is not None:
             found[one.name]["paired"] = {**asdict(test), "words": test.words}
@@ -458,7 +501,7 @@ def _heard_lines(heard: Heard) -> list[str]:
     lines = []
     for name, sides in heard.items():
         said = [
-            f"{title} {metric(name).said(one['value'])}{_bounds(name, one)}"
+            f"{title} {metric(name).said(one['value'])}{_bounds(metric(name), one['low'], one['high'])}"
             for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
             if one is not None
         ]
@@ -473,8 +516,8 @@ def _heard_lines(heard: Heard) -> list[str]:
     return [*lines, f"{SIGN_NOTE}."] if any("on the same texts" in one for one in lines) else lines
 
 
-def _bounds(name: str, one: Mapping[str, float]) -> str:
-    low, high = (metric(name).spelt(one[end]) for end in ("low", "high"))
+def _bounds(one: Metric, *ends: float) -> str:
+    low, high = map(one.spelt, ends)
     return "" if low == high else f" (95 % interval {low} to {high})"
 
 
@@ -485,57 +528,16 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     rows = [
         {
             "text": number,
-            **{f"RTF {name} (s/s)": row["real_time_factor"] for name, row in zip(SIDES, one.figures, strict=True)},
+            "RTF A (s/s)": first["real_time_factor"],
+            "RTF B (s/s)": second["real_time_factor"],
             "B faster (times)": one.timing.speed_up["B"].median,
-            "log-mel distance (nat. log)": one.distance,
-            "audio of A (s)": one.figures[0]["audio_seconds"],
+            "log-mel distance (nat. log)": one.beside["log_mel_distance"],
+            "audio of A (s)": first["audio_seconds"],
         }
         for number, one in enumerate(measured, start=1)
+        for first, second in (map(_medians, one.runs),)
     ]
     return [*table_lines(rows), "", "Medians over the texts:"]
-
-
-def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]]) -> list[str]:
-    """Sentence on the load of other processes, if times are doubtful."""
-    runs = [[row for one in measured for row in one.runs[index]] for index in range(len(SIDES))]
-    busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
-    if not any(busy):
-        return []
-    first, second = (percent(row["other_share"] or 0.0) for row in medians)
-    took = f"{first} of the cores during A and {second} during B (medians)"
-    return [
-        f"{busy_line(took, during=f'{sum(busy)} of {sum(map(len, runs))} runs')} The ratio is in "
-        f"{measured[0].timing.clock}."
-    ]
-
-
-def _with_spread(value: float | None, spread: Interval | None) -> str | float | None:
-    return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
-
-
-def _sides_table(
-    sides: tuple[Side, Side], medians: list[dict[str, float | None]], spreads: list[dict[str, Interval | None]]
-) -> list[str]:
-    streamed = any(row["streaming_difference"] is not None for row in medians)
-    return table_lines(
-        [
-            {
-                "side": name,
-                "setting": side.title,
-                "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
-                "RTF in CPU time (s/s)": _with_spread(row["cpu_time_factor"], spread["cpu_time_factor"]),
-                "backbone RTF (s/s)": _with_spread(row["backbone_time_factor"], spread["backbone_time_factor"]),
-                "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
-                "TTFA P90 (s)": row["first_audio_p90"],
-                "ops ratio (%)": None if row["ops_ratio"] is None else metric("ops_ratio").spelt(row["ops_ratio"]),
-                "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
-                "audio (s)": row["audio_seconds"],
-                **({"streamed to whole (dB)": "equal" if whole is None else f"{whole:.0f}"} if streamed else {}),
-            }
-            for name, side, row, spread in zip(SIDES, sides, medians, spreads, strict=True)
-            for whole in (row["streaming_difference"],)
-        ]
-    )
 
 
 def _write(place: Path, measured: list[_Measured]) -> list[Path]:
@@ -555,20 +557,6 @@ def parts_line(row: Mapping[str, float | None]) -> str:
         f"Front end {row['text_seconds']:.3f} s, backbone {row['backbone_seconds']:.3f} s, decoder "
         f"{row['decoder_seconds']:.3f} s{split}."
     )
-
-
-def difference_line(distance: float, metrics: Metrics) -> str:
-    """Sentence on the differences between the two sides' takes."""
-    parts = [f"log-mel distance {distance:.4f} (natural-log units)"]
-    if metrics.mel_cepstral_distortion is not None:
-        parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")
-    if metrics.timbre_distance is not None:
-        parts.append(f"timbre distance {metrics.timbre_distance:.2f} dB")
-    if metrics.pitch_error is not None:
-        parts.append(f"F0 error {metrics.pitch_error:.2f} semitones")
-    if metrics.voicing_error is not None:
-        parts.append(f"voicing differs in {percent(metrics.voicing_error, 1)} of the frames")
-    return f"B against A: {', '.join(parts)}."
 
 
 # --- The two sides ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from paretone.extras import how_to_add, needing
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.measure.estimates import bootstrap, rate
-from paretone.observer import Check
+from paretone.observer import may_stop
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -88,8 +88,8 @@ class Judge:
                 samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
             )
 
-    def hear(self, samples: np.ndarray, rate: int, check: Check = lambda: None) -> str:
-        """Transcript of mono ``samples`` (n,) at ``rate`` Hz. ``check``, once per minute of speech, may cancel."""
+    def hear(self, samples: np.ndarray, rate: int) -> str:
+        """Transcript of mono ``samples`` (n,) at ``rate`` Hz. Can be stopped once per minute of speech."""
         if not len(samples) or not np.isfinite(samples).all():
             return ""  # a take that failed says none of its words; leaving it out would improve the rate
         silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
@@ -100,7 +100,7 @@ class Judge:
         # Otherwise the noise that it has tracked in the recordings before decides what it hears in this one.
         self._decoder.reinit_feat()
         for piece in pieces(padded):
-            check()
+            may_stop()
             self._decoder.start_utt()
             self._decoder.process_raw((piece.clip(-1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
             self._decoder.end_utt()
@@ -108,14 +108,12 @@ class Judge:
             heard += [hypothesis.hypstr] if hypothesis else []
         return " ".join(heard)
 
-    def word_errors(
-        self, sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]], check: Check = lambda: None
-    ) -> WordErrors:
-        """Errors in ``recordings`` (mono samples and rate), one per sentence. ``check`` may raise to cancel."""
+    def word_errors(self, sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]]) -> WordErrors:
+        """Errors in ``recordings`` (mono samples and rate), one per sentence."""
         references = [words_of(sentence) for sentence in sentences]
         if len(references) != len(recordings) or not all(references):
             raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
-        heard = [" ".join(words_of(self.hear(samples, rate, check))) for samples, rate in recordings]
+        heard = [" ".join(words_of(self.hear(samples, rate))) for samples, rate in recordings]
         found = [self._jiwer.process_words(" ".join(one), said) for one, said in zip(references, heard, strict=True)]
         edits = tuple(one.substitutions + one.deletions + one.insertions for one in found)
         return WordErrors(edits, tuple(map(len, references)), tuple(heard))

@@ -8,6 +8,7 @@ from paretone.errors import Cancelled, PlainError, TextError
 from paretone.measure import intelligibility
 from paretone.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
 from paretone.models.catalogue import voice, voices
+from paretone.observer import stoppable
 from paretone.paths import resource
 from paretone.training.natural_teacher import original_speech
 from tests.engine.recorder import Follower
@@ -78,8 +79,8 @@ def test_long_recordings_are_heard_in_pieces_between_which_judging_can_be_cancel
     assert len(pieces(noise[: 60 * JUDGE_RATE])) == 1, "as it is"
     monkeypatch.setattr(intelligibility, "LONGEST_SECONDS", 0.5)
     monkeypatch.setattr(intelligibility, "CUT_SECONDS", 0.2)
-    with pytest.raises(Cancelled):
-        judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE, Follower(cancel_at=2).check)
+    with pytest.raises(Cancelled), stoppable(Follower(cancel_at=2).check):
+        judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE)
 
 
 def test_sentences_and_recordings_must_match(judge: Judge) -> None:

@@ -176,6 +176,8 @@ RATE = 16_000
 AUDIBLE = 0.01
 """Speech begins and ends at this share of the peak: 40 dB below it."""
 MARGIN_SECONDS = 0.1
+LONGEST_SECONDS = 3600.0
+"""Longest recording that is read to be judged."""
 SHORTEST_SECONDS = 0.4
 """Minimum length of judged speech: shorter pieces hold a syllable or two."""
 SILENT_PEAK = 1e-4

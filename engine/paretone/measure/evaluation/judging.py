@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,70 +17,57 @@ from paretone.checks.faults import Checked, checked
 from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
-from paretone.measure.evaluation.judges import Judge, JudgeKind, judge_named
+from paretone.measure.evaluation.judges import LONGEST_SECONDS, Judge, JudgeKind, Verdict, judge_named
 from paretone.measure.loudness import signal_metrics
-from paretone.measure.metrics import FAILED, JUDGED, error_rate, estimate, metric, tail
-from paretone.measure.pitch import diversity, log_pitch, pitch_range
+from paretone.measure.metrics import JUDGED, error_rate, estimate, metric
+from paretone.measure.pitch import diversity
 from paretone.models.base import Voice
-from paretone.observer import Check
+from paretone.observer import Check, may_stop, stoppable
 
 if TYPE_CHECKING:
-    from paretone.measure.evaluation.naturalness import NaturalnessJudge
     from paretone.measure.evaluation.speakers import VoiceJudge
-    from paretone.measure.intelligibility import Judge as WordJudge
 
 
-def naturalness_judge() -> NaturalnessJudge | None:
-    """Judge of naturalness; ``None`` if its weights are not installed."""
-    return None if judge_named("naturalness").problem() else cast("NaturalnessJudge", _loaded("naturalness"))
-
-
-def voice_judge() -> VoiceJudge | None:
-    """Judge of voices; ``None`` if its weights are not installed."""
-    return None if judge_named("voice").problem() else cast("VoiceJudge", _loaded("voice"))
-
-
-@lru_cache(maxsize=2)
-def _loaded(name: str) -> object:
-    return judge_named(name).ready(())
-
-
-def heard_figures(
-    samples: np.ndarray, rate: int, reference: np.ndarray | None, check: Check
-) -> tuple[dict[str, float], str]:
-    """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
-    (256,), by their names in :mod:`paretone.measure.metrics`, without those of missing judges. With the reason why
-    judging failed, or ``""``. ``check`` is called every third of a second and may raise to cancel."""
-    naturalness, voices = naturalness_judge(), voice_judge() if reference is not None else None
-    found: dict[str, float] = {}
-    check()
-    try:
-        if voices is not None and reference is not None:
-            found["voice_similarity"] = voices.similarity(reference, voices.voice_of(samples, rate))
-        if naturalness is not None:
-            found["naturalness"] = naturalness.naturalness(samples, rate, check)
-    except AudioError as error:
-        return found, str(error)
-    return found, ""
-
-
+ALONE = ("naturalness", "voice", "melody")
+"""Judges that need no text. Their networks stay loaded."""
 JUDGED_FIGURES = ("naturalness", "voice_similarity", "pitch_range")
-"""Possible judged figures of a single take, by their names in :mod:`paretone.measure.metrics`."""
+"""Their figures, by their names in :mod:`paretone.measure.metrics`."""
+_kept = lru_cache(maxsize=len(ALONE))(lambda name: judge_named(name).ready(()))
 
 
 def judged_figures(samples: np.ndarray, rate: int, prompt: str = "", check: Check = lambda: None) -> dict[str, float]:
-    """Naturalness, similarity to the recording ``prompt`` and pitch range of mono ``samples`` (n,) at ``rate`` Hz, by
-    their names in :mod:`paretone.measure.metrics`; unmeasurable figures and those of missing judges are left out.
-    ``check`` is called every third of a second and may raise to cancel."""
-    spread = pitch_range(log_pitch(samples, rate))
-    found = {} if spread is None else {"pitch_range": spread}
-    check()
-    voices = voice_judge() if prompt else None
-    reference = None
-    # A prompt may be gone or silent; measure the rest.
-    with suppress(AudioError):
-        reference = None if voices is None else voices.voice_in(prompt)
-    return found | heard_figures(samples, rate, reference, check)[0]
+    """:data:`JUDGED_FIGURES` of mono ``samples`` (n,) at ``rate`` Hz, whose voice should be that of the recording
+    ``prompt``; unmeasurable figures and those of missing judges are left out. ``check`` is called every third of a
+    second and may raise to cancel."""
+    there = [name for name in ALONE if (prompt or name != "voice") and not judge_named(name).problem()]
+    judges = {name: _kept(name) for name in there}
+    return _figures(_asked(judges, "", Voice("", "", prompt, ""), samples, rate, check)[0])
+
+
+def _asked(
+    judges: Mapping[str, Judge], text: str, voice: Voice, samples: np.ndarray, rate: int, check: Check
+) -> tuple[dict[str, Verdict], list[str]]:
+    """Verdicts by judge, and the reasons why others gave none, once each."""
+    found, reasons = {}, []
+    with stoppable(check):
+        for name, judge in judges.items():
+            may_stop()
+            try:
+                found[name] = judge.hear(text, voice, samples, rate)
+            except PlainError as error:
+                reasons.append(str(error))
+    return found, list(dict.fromkeys(reasons))
+
+
+def _figures(verdicts: Mapping[str, Verdict]) -> dict[str, float]:
+    """Figures of one recording by their names in :mod:`paretone.measure.metrics`."""
+    found = {}
+    for one in JUDGED:
+        said = verdicts.get(one.judge)
+        value = None if said is None or one.verdict is None else one.verdict(said.figures)
+        if value is not None:
+            found[one.name] = value.real / value.imag if one.statistic == "rate" else value.real
+    return found
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
@@ -96,8 +82,6 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
     return original_speech(text, voice), SAMPLE_RATE
 
 
-Loaded = TypeVar("Loaded")
-LONGEST_SECONDS = 3600.0
 AVERAGED = (*(one.name for one in JUDGED), "loudness")
 
 
@@ -153,23 +137,19 @@ class FileJudges:
     def __init__(
         self, texts: Sequence[str] = (), reference: Path | None = None, further: Sequence[str] = (), device: str = "cpu"
     ) -> None:
-        self._texts = tuple(texts)
         self._voice = Voice("", "", str(reference or ""), "")
         self._prompt = None if reference is None else prompt_of(str(reference))
+        self._judges: dict[str, Judge] = {}
         self.missing: tuple[str, ...] = ()
         """Skipped judges with reasons, as sentences."""
-        self._words = self._ready("words", self._load_words) if self._texts else None
-        self._ready("naturalness", naturalness_judge)
-        voices = self._ready("voice", voice_judge) if reference is not None else None
-        self._reference: np.ndarray | None = None
-        if reference is not None and voices is not None:
-            self._reference = voices.voice_in(str(reference), LONGEST_SECONDS)
-        self._further: list[tuple[JudgeKind, Judge]] = []
-        for kind in map(judge_named, further):
-            lacks = _lacking(kind, bool(self._texts), reference is not None)
-            self.missing = (*self.missing, lacks) if lacks else self.missing
-            one = None if lacks else self._ready(kind.name, partial(kind.ready, self._texts, device))
-            self._further += [(kind, one)] if one is not None else []
+        offline = [name for name in ALONE if reference is not None or name != "voice"]
+        for kind in map(judge_named, (*(["words"] if texts else []), *offline, *further)):
+            if lacks := _lacking(kind, bool(texts), reference is not None) or kind.problem():
+                self.missing = (*self.missing, lacks)
+            else:
+                self._judges[kind.name] = _kept(kind.name) if kind.name in ALONE else kind.ready(texts, device)
+        if "voice" in self._judges:
+            cast("VoiceJudge", self._judges["voice"]).voice_in(str(reference))
 
     def judge(
         self, path: Path, text: str = "", check: Check = lambda: None, recording: Recording | None = None
@@ -181,53 +161,30 @@ class FileJudges:
         except AudioError as error:
             return Judgement(str(path), problem=str(error))
         samples, rate = recording.samples, recording.sample_rate
-        curve = log_pitch(samples, rate)
-        check()
+        judges = {name: one for name, one in self._judges.items() if text or name != "words"}
+        verdicts, reasons = _asked(judges, text, self._voice, samples, rate, check)
         signal = signal_metrics(samples, rate)
-        found = {name: getattr(signal, name) for name in ("loudness", "clipping", "silence")}
-        found["pitch_range"] = pitch_range(curve)
-        notes, heard = list(recording.notes), ""
-        if found["pitch_range"] is None:
-            notes.append(f"{path.name}: too little of it is voiced to measure its pitch range.")
-        judged, problem = heard_figures(samples, rate, self._reference, check)
-        found |= judged
-        notes += [f"{path.name}: {problem}"] if problem else []
-        if self._words is not None and text:
-            check()
-            errors = self._words.word_errors([text], [(samples, rate)], check)
-            heard = errors.heard[0]
-            counts: dict[str, float] = {"edits": errors.edits[0], "words": errors.words[0]}
-            found |= {**counts, "word_error_rate": errors.rate, FAILED: tail(counts)}
-        rate_of_errors = found.get("word_error_rate")
-        for kind, judge in self._further:
-            check()
-            try:
-                verdict = judge.hear(text, self._voice, samples, rate)
-            except PlainError as error:
-                notes.append(f"{path.name}: {error}")
-                continue
-            heard = heard or verdict.heard
-            rate_of_errors = error_rate(verdict.figures) if rate_of_errors is None else rate_of_errors
-            values = {name: of(verdict.figures) for name in kind.metrics if (of := metric(name).verdict) is not None}
-            found |= {name: value.real for name, value in values.items() if value is not None}
-        check()
-        faults = checked(Speech(samples, rate, text, prompt=self._prompt, similarity=found.get("voice_similarity")))
+        measured = {name: getattr(signal, name) for name in ("loudness", "clipping", "silence")}
+        found = {name: float(value) for name, value in measured.items() if value is not None} | _figures(verdicts)
+        if "pitch_range" not in found:
+            reasons.insert(0, "too little of it is voiced to measure its pitch range.")
+        if "words" in verdicts:
+            found |= verdicts["words"].figures
+        with stoppable(check):
+            faults = checked(Speech(samples, rate, text, prompt=self._prompt, similarity=found.get("voice_similarity")))
         found["faulty_takes"] = float(bool(faults.findings))
-        figures = {name: float(value) for name, value in found.items() if value is not None}
-        length = recording.seconds
-        return Judgement(str(path), length, rate, figures, rate_of_errors, heard, tuple(notes), "", faults, curve)
-
-    def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
-        problem = judge_named(name).problem()
-        if problem:
-            self.missing = (*self.missing, problem)
-            return None
-        return load()
-
-    def _load_words(self) -> WordJudge:
-        from paretone.measure.intelligibility import Judge
-
-        return Judge(self._texts)
+        rates = (error_rate(one.figures) for one in verdicts.values())
+        return Judgement(
+            str(path),
+            recording.seconds,
+            rate,
+            found,
+            next((one for one in rates if one is not None), None),
+            next((one.heard for one in verdicts.values() if one.heard), ""),
+            (*recording.notes, *(f"{path.name}: {one}" for one in reasons)),
+            faults=faults,
+            curve=np.array(verdicts["melody"].curve),
+        )
 
 
 def judge_files(

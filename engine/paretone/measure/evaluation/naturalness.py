@@ -23,7 +23,7 @@ from paretone.errors import CheckpointError
 from paretone.measure.evaluation.judges import Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
-from paretone.observer import Check
+from paretone.observer import may_stop
 
 NAME = "naturalness"
 PACKAGE, FILE = "distillmos", "weights/distill_mos_v7.pt"
@@ -166,17 +166,17 @@ class NaturalnessJudge:
         self._network, self._device = network.eval(), device
 
     @torch.inference_mode()
-    def score(self, samples: np.ndarray, check: Check = lambda: None) -> float:
-        """Naturalness of a recording (n,) at 16 kHz, untrimmed. ``check``, before each window, may raise to cancel."""
+    def score(self, samples: np.ndarray) -> float:
+        """Naturalness of a recording (n,) at 16 kHz, untrimmed. Can be stopped before each window."""
         scores = []
         for window in windows(samples):
-            check()
+            may_stop()
             scores.append(float(self._network(torch.from_numpy(window)[None].to(self._device))[0]))
         return float(np.mean(scores))
 
-    def naturalness(self, samples: np.ndarray, rate: int, check: Check = lambda: None) -> float:
+    def naturalness(self, samples: np.ndarray, rate: int) -> float:
         """Naturalness, 1 to 5, of the speech in mono ``samples`` (n,) at ``rate`` Hz. Raises :class:`AudioError`."""
-        return self.score(speech_in(samples, rate), check)
+        return self.score(speech_in(samples, rate))
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Naturalness of the recording. Raises :class:`AudioError`."""

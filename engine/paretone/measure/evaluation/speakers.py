@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.mel import slaney_filterbank
-from paretone.audio.recording import LONGEST_SECONDS, read_recording
+from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
-from paretone.measure.evaluation.judges import RATE, Verdict, package_file, speech_in
+from paretone.measure.evaluation.judges import LONGEST_SECONDS, RATE, Verdict, package_file, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
 from paretone.reading import until_changed
@@ -130,13 +130,13 @@ class VoiceJudge:
     def similarity(self, first: np.ndarray, second: np.ndarray) -> float:
         return float(np.dot(first, second))
 
-    def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:
-        """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; cached until
-        the file changes. Raises :class:`AudioError`."""
-        return self._kept(path, longest)
+    def voice_in(self, path: str) -> np.ndarray:
+        """Embedding (256,) of the speaker of the recording at ``path``; cached until the file changes. Raises
+        :class:`AudioError`."""
+        return self._kept(path)
 
-    def _embed_file(self, path: str, longest: float) -> np.ndarray:
-        recording = read_recording(path, longest)
+    def _embed_file(self, path: str) -> np.ndarray:
+        recording = read_recording(path, LONGEST_SECONDS)
         return self.voice_of(recording.samples, recording.sample_rate)
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:

@@ -15,6 +15,7 @@ from paretone.measure.evaluation import naturalness, speakers
 from paretone.measure.evaluation.naturalness import FURTHEST, LENGTH, MOST_WINDOWS, NaturalnessJudge, windows
 from paretone.measure.evaluation.speakers import VoiceJudge
 from paretone.models.base import Voice
+from paretone.observer import stoppable
 from tests.engine.measure.evaluation.natural import RATE, TEXT, muffled, noisy, speech, with_dropouts
 from tests.engine.recorder import Follower
 
@@ -64,8 +65,8 @@ def test_windows_cover_a_recording_from_end_to_end() -> None:
 
 
 def test_judging_can_be_cancelled_between_windows(judge: NaturalnessJudge) -> None:
-    with pytest.raises(Cancelled):
-        judge.score(np.zeros(10 * LENGTH, np.float32), Follower(cancel_at=2).check)
+    with pytest.raises(Cancelled), stoppable(Follower(cancel_at=2).check):
+        judge.score(np.zeros(10 * LENGTH, np.float32))
 
 
 def test_other_weights_are_refused(tmp_path: Path) -> None:
