@@ -121,13 +121,10 @@ class Checked:
 
 def checked(speech: Speech, faults: Sequence[Fault] = FAULTS) -> Checked:
     """Check ``speech`` for ``faults``. Listening to words takes about 0.1 s per second of speech."""
-    found, unavailable = [], []
-    for one in faults:
-        if one.hears and (reason := words.unavailable(speech)):
-            unavailable.append(reason)
-            continue
-        found += [Finding(one.name, *place) for place in one.find(speech) if place[2] >= MARKED]
-    return Checked(tuple(sorted(found, key=lambda one: (one.start, one.fault))), tuple(dict.fromkeys(unavailable)))
+    reason = words.unavailable(speech) if any(one.hears for one in faults) else ""
+    places = ((one.name, place) for one in faults if not (one.hears and reason) for place in one.find(speech))
+    found = [Finding(name, *place) for name, place in places if place[2] >= MARKED]
+    return Checked(tuple(sorted(found, key=lambda one: (one.start, one.fault))), (reason,) if reason else ())
 
 
 def strict(names: Sequence[str], asked: bool) -> tuple[str, int]:

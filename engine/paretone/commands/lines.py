@@ -15,9 +15,9 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 from paretone import files
 from paretone.audio.recording import join_sound, require_kind, write_sound
 from paretone.checks.faults import checked, sentences, strict
-from paretone.checks.speech import Speech
+from paretone.checks.speech import speech_of
 from paretone.commands import arguments, output
 from paretone.commands.command import Result
 from paretone.commands.subtitles import Timed, sentence_times, write_srt
@@ -34,7 +34,7 @@ from paretone.errors import Cancelled, SettingError, TextError
 from paretone.front_end import MOST_CHARACTERS
 from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
 from paretone.reading import first_line, legible, read_text
-from paretone.setting.take import Take
+from paretone.session.commands import Synthesise
 from paretone.wording import counted, grouped
 
 MANIFEST = "manifest.jsonl"
@@ -138,11 +138,9 @@ class Job:
 
     options: argparse.Namespace
     session: Session
-    identity: str
-    """Of voice and setting."""
-    take: Callable[[str], Take]
-    speech: Callable[[Take], Speech]
-    """What is checked and timed."""
+    spoken: Synthesise
+    """Voice, setting and artefacts of all."""
+    checkpoint: str
     subtitles: Path | None
 
 
@@ -177,18 +175,21 @@ def _made(lines: tuple[Line, ...], place: Path, ending: str, job: Job) -> tuple[
     require_kind(place / f"x{ending}")
     done = {one["file"]: one for one in _journal(place / MANIFEST)}
     made: list[dict[str, Any]] = []
-    new, began = 0, time.monotonic()
+    new, began, voice = 0, time.monotonic(), job.spoken.voice
+    # All that decides how a text sounds.
+    prints = job.spoken.setting.fingerprint, voice.audio or voice.id, job.checkpoint
+    identity = json.dumps([*prints, *(one.fingerprint for one in job.spoken.artefacts)])
     for number, line in enumerate(lines, 1):
         path = place / f"{line.name}{ending}"
-        key = hashlib.sha256(f"{job.identity}\n{line.text}".encode()).hexdigest()[:16]
+        key = hashlib.sha256(f"{identity}\n{line.text}".encode()).hexdigest()[:16]
         known = done.get(path.name)
         if known is None or known["key"] != key or not path.is_file():
             try:
-                take = job.take(line.text)
+                take = job.session.carry_out(replace(job.spoken, text=line.text)).take
             except Cancelled:
                 done = f"Stopped after {len(made)} of {len(lines)} files, all of which are kept in {place}; "
                 raise Cancelled(f"{done}run the same command to go on." if made else "") from None
-            speech = job.speech(take)
+            speech = speech_of(take, line.text, voice)
             faults = checked(speech)
             notes = [*take.notes, *write_sound(path, take.samples, take.sample_rate)]
             known = {

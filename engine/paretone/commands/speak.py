@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -29,8 +28,8 @@ from paretone.measure.metrics import figure_of, metric
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
 from paretone.models.base import MASKED, SpeechModel, Synthesis, Voice
-from paretone.session.commands import Command, DecodePartial, Synthesise, TimeAgain
-from paretone.session.events import Event, TakeReady, TimedAgain
+from paretone.session.commands import DecodePartial, Synthesise, TimeAgain
+from paretone.session.events import TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, repeated
@@ -41,7 +40,6 @@ from paretone.wording import counted, percent
 if TYPE_CHECKING:
     from paretone.models.families.masked import MaskedSpeech
 
-Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "backbone_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
 """Figures with intervals over the repeats."""
 NAME = "speak"
@@ -119,17 +117,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     spoken, model = prepared(options, session, text)
     setting, artefacts, voice = spoken.setting, spoken.artefacts, spoken.voice
     if several or len(text) > MOST_CHARACTERS:
-        prints = tuple(one.fingerprint for one in artefacts)
-        decides = setting.fingerprint, voice.audio or voice.id, model.info.fingerprint, *prints
-        identity = json.dumps(decides)  # All that decides how a text sounds.
-
-        def speak(one: str) -> Take:
-            take, stopped = _spoken(replace(spoken, text=one), session)
-            if stopped is not None:
-                raise stopped
-            return take
-
-        job = lines.Job(options, session, identity, speak, lambda take: speech_of(take, take.text, voice), subtitles)
+        job = lines.Job(options, session, spoken, model.info.fingerprint, subtitles)
         return lines.speak(several, job) if several else lines.speak_long(text, out, job)
     if options.codebooks:
         if model.info.family != MASKED:
@@ -139,7 +127,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         # About 14 characters a second, and four bytes a sample where it is not compressed.
         needed = len(text) / 14 * model.info.sample_rate * (4 if out.suffix == ".wav" else 1)
         files.require_room(PlainError, out.absolute().parent, needed, "this speech")
-    take, stopped = _spoken(spoken, session)
+    made, stopped = session.finished(spoken, TakeReady)
+    if stopped is not None and not made:
+        raise stopped
+    take = made[-1].take
     samples, remarks = take.samples, ()
     if options.codebooks:
         samples = first_codebooks(take, options.codebooks, voice, session)
@@ -155,7 +146,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         kept = None
     elif options.repeat:
         given = spoken.text, spoken.voice, spoken.setting, spoken.artefacts
-        timed, stopped = _outcomes(TimeAgain(JOB, *given, take=take.id, times=options.repeat), TimedAgain, session)
+        timed, stopped = session.finished(TimeAgain(JOB, *given, take=take.id, times=options.repeat), TimedAgain)
         take = repeated(take, timed[-1].runs) if timed else take
         few = {0: "the first run, without repeats", 1: "this repeat"}.get(
             len(take.repeats), "these repeats, as medians"
@@ -220,14 +211,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, "\n".join(said), problem, code)
 
 
-def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
-    """The take, and the error that ended it early. Raises that error if nothing was finished."""
-    made, stopped = _outcomes(command, TakeReady, session)
-    if stopped is not None and not made:
-        raise stopped
-    return made[-1].take, stopped
-
-
 def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) -> np.ndarray:
     """Samples of the take's passages, decoded from their first codebooks. Raises :class:`SettingError` for too many."""
     trace = take.trace.demasking
@@ -236,23 +219,6 @@ def first_codebooks(take: Take, codebooks: int, voice: Voice, session: Session) 
         for one in (() if trace is None else trace.passages)
     ]
     return np.concatenate(parts)
-
-
-def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[list[Outcome], Exception | None]:
-    """The events of ``kind`` with finished results, and the error that ended the command early."""
-    found: list[Outcome] = []
-
-    def hear(event: Event) -> None:
-        if isinstance(event, kind):
-            found.append(event)
-        else:
-            session.terminal.hear(event)
-
-    try:
-        session.carry_out(command, hear)
-    except Exception as error:
-        return found, error
-    return found, None
 
 
 def _figure(take: Take, name: str, form: str = "{:.3f}") -> str:

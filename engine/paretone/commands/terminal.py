@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from paretone import errors, models
 from paretone.commands import output
@@ -139,6 +139,7 @@ class Terminal:
             self._stream.flush()
 
 
+Outcome = TypeVar("Outcome", bound=Event)
 JOB = 1
 """Number of all jobs: the command line has one at a time."""
 
@@ -158,6 +159,22 @@ class Session:
         except KeyboardInterrupt as interruption:
             # The command's message after a cancelled job, such as on kept parts, applies here as well.
             raise Cancelled from interruption
+
+    def finished(self, command: Command, kind: type[Outcome]) -> tuple[list[Outcome], Exception | None]:
+        """The events of ``kind``, which have results, and the error that ended ``command`` early."""
+        found: list[Outcome] = []
+
+        def hear(event: Event) -> None:
+            if isinstance(event, kind):
+                found.append(event)
+            else:
+                self.terminal.hear(event)
+
+        try:
+            self.carry_out(command, hear)
+        except Exception as error:
+            return found, error
+        return found, None
 
     def load(
         self, model: str, folder: str = "", variant: str = "", device: str = "auto", vocoder: str = ""
