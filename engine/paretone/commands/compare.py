@@ -476,10 +476,9 @@ def _heard(name: str, measured: list[_Measured], device: str) -> Heard:
         for side, every in said.items():
             judged = {str(number): one.verdict(each.figures) for number, each in enumerate(every, start=1)}
             values[side] = {number: value for number, value in judged.items() if value is not None}
-        of_sides = {
+        found[one.name] = {
             side: asdict(estimate(one.name, [*each.values()])) if each else None for side, each in values.items()
         }
-        found[one.name] = of_sides
         test = paired(one.name, values["b"], values["a"])
         if test is not None:
             found[one.name]["paired"] = {**asdict(test), "words": test.words}
@@ -577,17 +576,15 @@ class Side:
 
 def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
     """The two sides of ``options``. Raises :class:`PlainError`."""
-    if options.a == options.b == "baseline":
+    given = [None if text == "baseline" else _side(text, options) for text in (options.a, options.b)]
+    other = given[0] or given[1]
+    if other is None:
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
-    if options.a == "baseline":
-        second = _side(options.b, options)
-        sides = _baseline(second), second
-    else:
-        first = _side(options.a, options)
-        sides = first, _baseline(first) if options.b == "baseline" else _side(options.b, options)
-    if sides[0].files == sides[1].files:
-        refuse_equal(sides)
-    return sides
+    baseline = replace(other, title="baseline", setting=other.setting.baseline, profile=None, files=())
+    first, second = (one or baseline for one in given)
+    if first.files == second.files:
+        refuse_equal((first, second))
+    return first, second
 
 
 def refuse_equal(sides: tuple[Side, Side]) -> None:
@@ -624,10 +621,6 @@ def _differing(sides: tuple[Side, Side]) -> list[str]:
     if any(one.technique for one in differences):
         return [f"A and B differ in more than the technique: {others}."]
     return [f"A and B differ in {others}, and not in a technique."]
-
-
-def _baseline(other: Side) -> Side:
-    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, files=())
 
 
 def _side(text: str, options: argparse.Namespace) -> Side:

@@ -11,7 +11,7 @@ from paretone.commands import arguments
 from paretone.commands.command import Result
 from paretone.commands.terminal import Session
 from paretone.measure.evaluation.judges import JUDGES, judge_named
-from paretone.measure.metrics import JUDGED, metric
+from paretone.measure.metrics import METRICS, metric
 from paretone.studies.paired import worst
 from paretone.wording import percent
 
@@ -19,19 +19,8 @@ NAME = "judge"
 OFFLINE = ("words", "naturalness", "voice", "melody", "faults")
 """Judges that are asked without being named."""
 SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
-COLUMNS = {
-    "word_error_rate": "word errors (%)",
-    "failed_takes": "failed (%)",
-    "naturalness": "naturalness (1-5)",
-    "voice_similarity": "voice similarity",
-    "pitch_range": "pitch range (nat. log)",
-    "loudness": "loudness (LUFS)",
-    "clipping": "clipping (%)",
-    "silence": "silence (%)",
-    "faulty_takes": "faulty (%)",
-}
-"""Column titles by metric; other judges' are their metrics' own."""
-COLUMNS |= {one.name: one.label for one in JUDGED if one.name not in COLUMNS}
+COLUMNS = {one.name: one.label for one in METRICS if one.judge or one.name in ("loudness", "clipping", "silence")}
+"""Column titles by metric."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -270,7 +270,7 @@ def test_the_command_measures_keeps_replies_and_says_what_fails(address: str, co
 def test_replies_are_judged_and_the_measurement_is_kept_for_the_window(address: str, console: Console) -> None:
     asked = "load", f"http://{address}", "--clients", 1, 2, "--requests", 2, "--token", TOKEN, "--voice", "bella"
     found = console.out(*asked, "--judge", "--record", "Mine")
-    assert "1 client: word errors" in found and "naturalness" in found
+    assert "1 client: Word error rate" in found and "Naturalness" in found
     ((kept,), problems) = read_all()
     with Library(data_folder() / "takes", read_only=True) as library:
         replies = {one.id: one for one in library.summaries()}
