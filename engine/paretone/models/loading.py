@@ -20,7 +20,7 @@ from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import is_lora, lora_error, weight_files
-from paretone.models.kernels import few_rows
+from paretone.models.kernels import attention, few_rows
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Check, Status
@@ -163,10 +163,12 @@ def load(
     parts = place / "tokenizer", place / "codec", request.vocoder_folder, resource("models", "natural-decoder")
     require_parts_shipped = verified_meanwhile(parts)
     loader = replace(Part.of(chosen.loader), owner=plug_in(chosen.id))
-    if chosen.family == LANGUAGE and on.type == "cpu":
+    if on.type == "cpu":
         with _compiling(status, check):
-            few_rows.machine_code()
-            tokens.machine_code()
+            attention.machine_code()
+            if chosen.family == LANGUAGE:
+                few_rows.machine_code()
+                tokens.machine_code()
     speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
     family = _FAMILIES[chosen.family]
     if loader.owner and not isinstance(speech, imported(family)):

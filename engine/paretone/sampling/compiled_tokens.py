@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,13 +65,30 @@ def exponential(x):
     return np.float32(0) if x < LEAST else power * scale
 
 
-@partial(compiled, fastmath=True)
+SIGN, REST, LEAST_WHOLE = np.int32(31), np.int32(0x7FFFFFFF), np.int32(-(2**31))
+
+
+@compiled
 def largest(line, count):
     """The largest of the first ``count`` numbers."""
-    most = np.float32(-np.inf)
+    # As whole numbers in the same order, since LLVM does not put the largest of floats into vector registers.
+    bits, most = line.view(np.int32), LEAST_WHOLE
     for place in range(count):
-        most = max(most, line[place])
-    return most
+        one = np.int32(bits[place] ^ np.int32(np.int32(bits[place] >> SIGN) & REST))
+        most = np.int32(max(most, one))
+    return np.int32(most ^ np.int32(np.int32(most >> SIGN) & REST)).view(np.float32)
+
+
+@compiled
+def shares_of(line, seen, length):
+    """Scores to numbers in the ratio of their softmax, 0 after those ``seen``; returns the sum."""
+    most, total = largest(line, seen), np.float32(0)
+    for place in range(seen):
+        line[place] = exponential(line[place] - most)
+        total += line[place]
+    for place in range(seen, length):
+        line[place] = 0
+    return total
 
 
 @compiled

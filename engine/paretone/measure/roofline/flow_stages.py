@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.measure.roofline import counts, report
 from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once
 from paretone.models.f5.unett import UNetT, UNetTLayer
 from paretone.models.families.evaluations import FlowInternals, Phase
+from paretone.models.kernels.attention import attend
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.layers import SelfAttention, modulation
 from paretone.wording import percent
@@ -91,8 +91,7 @@ class Pieces:
         return backbone.project(backbone.leave(self.hidden, self.hidden, self._phase.first, self._run))
 
     def _attended(self) -> Tensor:
-        mixed = F.scaled_dot_product_attention(self._query, self._key, self._value)
-        return mixed.transpose(1, 2).flatten(-2)
+        return attend(self._query, self._key, self._value).transpose(1, 2).flatten(-2)
 
 
 class FlatPieces(Pieces):

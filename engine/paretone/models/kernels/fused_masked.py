@@ -29,6 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paretone.models.kernels import products
+from paretone.models.kernels.attention import attend
 from paretone.models.kernels.few_rows import Product
 from paretone.models.kernels.precision import DTYPES, Int8Linear
 from paretone.models.kernels.products import PackedProduct
@@ -347,14 +348,12 @@ class FusedMasked:
             key, value = keys[part], values[part]
             if extend is not None and number == 0:
                 key, value = extend(key, value)
-            grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
-            if grouped and mask is not None:
+            times, mask = config.heads // config.key_value_heads, rows.seen[number] if rows.seen else None
+            if times > 1 and mask is not None:
                 # No fast GPU kernel supports groups and a mask together.
-                times = config.heads // config.key_value_heads
                 key, value = key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
-                grouped = False
             asking, key, value = (one.transpose(0, 1)[None] for one in (asking, key, value))
-            taken = F.scaled_dot_product_attention(asking, key, value, attn_mask=mask, enable_gqa=grouped)
+            taken = attend(asking, key, value, mask)
             mixed.append(taken[0].transpose(0, 1).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 

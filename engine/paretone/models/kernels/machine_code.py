@@ -217,12 +217,17 @@ def _scoring(count: int) -> Any:
 
 
 @functools.cache
+def multiplying(half: bool) -> Array:
+    """Addresses (rows − 1) of :func:`_multiplying` for 1 to ROWS rows, with float32 or float16."""
+    return np.array([_multiplying(rows, half).address for rows in range(1, ROWS + 1)], np.int64)
+
+
+@functools.cache
 def kernels() -> Array:
-    """Addresses (kind, rows − 1) of functions for 1 to ROWS rows: of :func:`_multiplying` with float32 and float16,
+    """Addresses (kind, rows − 1) of functions for 1 to ROWS rows: of :func:`multiplying` with float32 and float16,
     and of :func:`_scoring`, where three rows are scored like four, and never more."""
-    one, two, four = (_scoring(rows) for rows in (1, 2, SCORED))
-    found = [[_multiplying(rows, half) for rows in range(1, ROWS + 1)] for half in (False, True)]
-    return np.array([[each.address for each in some] for some in (*found, [one, two, *[four] * (ROWS - 2)])], np.int64)
+    one, two, four = (_scoring(rows).address for rows in (1, 2, SCORED))
+    return np.array([multiplying(False), multiplying(True), [one, two, *[four] * (ROWS - 2)]], np.int64)
 
 
 @intrinsic

@@ -24,7 +24,7 @@ from torch import Tensor
 from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, SCORED, call, kernels, pointer
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.cache import Limits
-from paretone.sampling.compiled_tokens import compiled, draw_from, exponential, largest, truncate
+from paretone.sampling.compiled_tokens import compiled, draw_from, exponential, shares_of, truncate
 from paretone.sampling.tokens import Truncation
 
 Array = np.ndarray[Any, Any]
@@ -110,18 +110,6 @@ def _norm(x, begin, weight, epsilon, out):
 
 
 @compiled
-def _shares(line, seen, length):
-    """Scores to numbers in the ratio of their softmax, 0 after those ``seen``; returns the sum."""
-    most, total = largest(line, seen), np.float32(0)
-    for place in range(seen):
-        line[place] = exponential(line[place] - most)
-        total += line[place]
-    for place in range(seen, length):
-        line[place] = 0
-    return total
-
-
-@compiled
 def _attend(projected, mixed, scores, sequences, layer, layers):
     """Attention within each sequence, to keys and values of its cache, where those of its rows have been written."""
     width, key_heads, fold = layers.width, layers.key_heads, layers.heads // layers.key_heads
@@ -159,7 +147,7 @@ def _attend(projected, mixed, scores, sequences, layer, layers):
                     for one in range(rows):
                         # A token sees those before it.
                         seen = length if alone else length - rows + one + 1
-                        share = factor / _shares(scores[one], seen, length)
+                        share = factor / shares_of(scores[one], seen, length)
                         for at in range(length):
                             scores[one, at] *= share
                     for _, part, before, tokens in parts:

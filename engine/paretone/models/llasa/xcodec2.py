@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded, StreamingDifference, TokenDecoder, streaming_difference
 from paretone.models.files.config_file import WeightShapes
+from paretone.models.kernels.attention import attend
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.networks.layers import Residual, chained
 from paretone.models.networks.vocos import InverseTransform
@@ -100,7 +100,7 @@ class CodecAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, width) to the same shape."""
         query, key, value = self.c_attn(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        return self.c_proj(functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
+        return self.c_proj(attend(query, key, value).transpose(1, 2).flatten(2))
 
 
 class CodecBlock(nn.Module):

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from paretone.models.files.checkpoints import check_shapes, load_strictly, shapes_of
 from paretone.models.kernels import products
+from paretone.models.kernels.attention import attend
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 
 NORM_EPSILON = 1e-6
@@ -117,16 +118,6 @@ def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = No
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """(…, sequence, width) to (…, heads, sequence, width / heads)."""
     return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
-
-
-def attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, lengths: Sequence[int] | None = None
-) -> Tensor:
-    """Attention over (rows, heads, sequence, head_width), within each of the sequences of ``lengths``, if given."""
-    if lengths is None:
-        return F.scaled_dot_product_attention(query, key, value, mask)
-    parts = zip(*(one.split(list(lengths), dim=2) for one in (query, key, value)), strict=True)
-    return torch.cat([F.scaled_dot_product_attention(*part) for part in parts], dim=2)
 
 
 class SelfAttention(nn.Module):
