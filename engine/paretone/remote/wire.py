@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from paretone.errors import PlainError
-from paretone.fields import has_names_of, misfit
+from paretone.fields import exact, has_names_of, misfit
 from paretone.reading import shortened, shown
 from paretone.session import commands, events
 from paretone.setting.knobs import Values
@@ -51,6 +51,7 @@ _DTYPES = frozenset("|b1 |i1 |u1 <i2 <i4 <i8 <u2 <u4 <u8 <f2 <f4 <f8".split())
 _DEFERRED = {"Profile": Profile, "StoredTake": StoredTake, "Check": Check}
 """Names in annotations that the modules import for type checkers only."""
 _PLAIN = (type(None), bool, int, float, str, bytes)
+_OF_KNOBS = dict[str, bool | int | float | str]
 
 
 class WireError(PlainError):
@@ -107,12 +108,7 @@ class Ask:
 def declared() -> dict[str, type]:
     """All types that may travel, by name. Commands without their own function control jobs and travel too."""
     found: dict[str, type] = {}
-    left: list[type] = [
-        one
-        for root in (commands.Command, events.Event)
-        for one in _frozen_in(root.__module__)
-        if issubclass(one, root) and one is not root
-    ]
+    left = [*_frozen_in(commands.__name__), *_frozen_in(events.__name__)]
     for one in techniques():
         with suppress(Exception):  # What a broken plug-in declares cannot travel; all else can.
             left += [kind for job in one.jobs for kind in _frozen_of(named(job.request))]
@@ -201,17 +197,12 @@ def packed(value: Any, replace: Replace = lambda value: value) -> Any:
         return {_TYPE: name, "name": value.name}
     value = replace(value)
     made: dict[str, Any] = {_TYPE: name}
-    for field, default in _fields(kind):
-        one = getattr(value, field)
+    for field in field_types(kind):
+        one, default = getattr(value, field), getattr(kind, field, dataclasses.MISSING)
+        # Newer fields at their defaults are then no obstacle to older hosts.
         if not (one is default or (type(one) in (*_PLAIN, tuple) and type(one) is type(default) and one == default)):
             made[field] = packed(one, replace)
     return made
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Fields to write, with their defaults: newer fields at their defaults are then no obstacle to older hosts."""
-    return tuple((one.name, one.default) for one in dataclasses.fields(kind) if one.init)
 
 
 def _array(value: np.ndarray) -> msgspec.msgpack.Ext:
@@ -304,9 +295,16 @@ def _read(value: Any, replace: Replace) -> Any:
     if not isinstance(name := value.get(_TYPE), str):
         raise WireError(f"A table of the message has no type: {_shown(value)}.")
     if name == _TABLE:
-        return {_read(key, replace): _read(one, replace) for key, one in _pairs(value)}
+        pairs = exact(value, "a table", {_TYPE: str, "of": list[list]}, WireError)["of"]
+        if not all(len(one) == 2 and type(one[0]) in _PLAIN for one in pairs):
+            raise WireError("A table must have names with values.")
+        return {key: _read(one, replace) for key, one in pairs}
     if name == _VALUES:
-        return _values(value)
+        exact(value, "a table of knobs", {_TYPE: str, "of": _OF_KNOBS, "implied": _OF_KNOBS}, WireError)
+        made = Values.complete(value["of"], value["implied"])
+        if len(made) != len(value["of"]):
+            raise WireError("Values of knobs repeat those that are implied.")
+        return made
     kind: Any = declared().get(name)
     if kind is None:
         raise WireError(
@@ -329,28 +327,6 @@ def _read(value: Any, replace: Replace) -> Any:
     except Exception as error:  # The checks of any class.
         raise WireError(f"The message is no {kind.__name__}: {shortened(str(error)).rstrip('.')}.") from error
     return replace(made)
-
-
-def _values(value: dict[str, Any]) -> Values:
-    if set(value) != {_TYPE, "of", "implied"} or not all(isinstance(value[part], dict) for part in ("of", "implied")):
-        raise WireError(f"Values of knobs must be two tables, not {_shown(value)}.")
-    given, implied = value["of"], value["implied"]
-    for name, one in (*given.items(), *implied.items()):
-        if type(name) is not str or type(one) not in (bool, int, float, str):
-            raise WireError(f"Values of knobs must be plain, and have names, not {_shown(name)}: {_shown(one)}.")
-    made = Values.complete(given, implied)
-    if len(made) != len(given):
-        raise WireError("Values of knobs repeat those that are implied.")
-    return made
-
-
-def _pairs(value: dict[str, Any]) -> list[tuple[Any, Any]]:
-    pairs = value.get("of")
-    if set(value) != {_TYPE, "of"} or not isinstance(pairs, list):
-        raise WireError(f"A table must be a list of names and values, not {_shown(value)}.")
-    if not all(isinstance(one, list) and len(one) == 2 and type(one[0]) in _PLAIN for one in pairs):
-        raise WireError("A table must have names with values.")
-    return pairs
 
 
 def _shown(value: Any) -> str:
