@@ -20,6 +20,7 @@ from paretone.extras import require_serving
 from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.remote import ENGINE
+from paretone.serving import listening
 from paretone.wording import counted
 
 NAME = "serve"
@@ -90,10 +91,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         # Those for passes of several texts, too; few words do.
         server.speak_at_once(" ".join(text.split()[:3]), session.terminal.cancelled)
 
-    def ready(address: str) -> None:
-        session.terminal.say(f"{model.info.title} speaks at {address}/v1/audio/speech; Ctrl-C ends it.")
+    async def serve() -> None:
+        async with listening(server.application(), options.host, port, speech_api.GRACE_SECONDS) as (where, bound):
+            address = f"http://{where}:{bound}/v1/audio/speech"
+            session.terminal.say(f"{model.info.title} speaks at {address}; Ctrl-C ends it.")
+            await asyncio.to_thread(session.terminal.cancelled.wait)
 
-    asyncio.run(speech_api.run(server, options.host, port, ready, session.terminal.cancelled.is_set))
+    asyncio.run(serve())
     return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")
 
 
@@ -102,10 +106,8 @@ def _run_engine(options: argparse.Namespace, session: Session) -> Result:
     from paretone.remote import server
 
     if options.host != LOCAL[0] or options.token:
-        raise SettingError(
-            f"An engine listens on {LOCAL[0]} only and makes its own token; leave --host and --token out."
-        )
-
+        alone = f"An engine listens on {LOCAL[0]} only and makes its own token"
+        raise SettingError(f"{alone}; leave --host and --token out.")
     where = server.state_file(data_folder())
 
     def ready(found: dict[str, Any], ends: str = "Ctrl-C ends it.") -> None:

@@ -187,7 +187,7 @@ class RemoteEngine(Posting):
             return str(error)
         except aiohttp.ClientConnectorError:
             return "nothing answers there"
-        except (OSError, aiohttp.ClientError, TimeoutError, wire.WireError) as error:
+        except (OSError, aiohttp.ClientError, wire.WireError) as error:
             return str(error) or "no answer"
         return "the host ended"
 
@@ -225,20 +225,17 @@ class RemoteEngine(Posting):
                     "Start it anew.",
                     lasting=error.status == 401,
                 ) from error
-            tasks: list[asyncio.Task[None]] = []
             try:
                 await self._introduce(socket)
                 self._session, arrived = session, asyncio.Queue[wire.Envelope]()
                 work = self._hear(socket, arrived), self._deliver_all(arrived), self._send(socket), self._ping(socket)
-                tasks += map(asyncio.create_task, work)
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    one.result()
+                async with asyncio.TaskGroup() as group:
+                    for one in work:
+                        group.create_task(one)
+            except ExceptionGroup as several:
+                raise several.exceptions[0] from None
             finally:
                 self._session = None
-                for one in tasks:
-                    one.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(1.0):
                         await socket.close()
@@ -308,8 +305,7 @@ class RemoteEngine(Posting):
                 self._confirmed.set_result(found.number)
             elif found.kind == wire.REFUSED:
                 raise LinkError(wire.read(found.payload, str))
-        if not self._ending:
-            raise ConnectionError("the host closed the line")
+        raise ConnectionError("the host closed the line")
 
     async def _deliver_all(self, arrived: asyncio.Queue[wire.Envelope]) -> None:
         while True:
@@ -381,7 +377,7 @@ class RemoteEngine(Posting):
                 if isinstance(command, commands.ShutDown):
                     self._ending = True
                     await asyncio.sleep(_CLOSE_SECONDS)  # Unless the host closes the line before.
-                    return
+                    raise ConnectionError("the host does not close the line")
             await self._wanted.wait()
 
     @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,12 +98,6 @@ class Outbox:
             for one in [one for one in self._kept if one <= number]:
                 self._forget(one)
 
-    def clear(self) -> None:
-        """Begin again for a new window; numbers go on."""
-        with self._lock:
-            self._kept.clear()
-            self._size = self.dropped = 0
-
 
 def require_version(theirs: str) -> None:
     """Raise :class:`PlainError` unless a window of the version ``theirs`` can use this engine: of the same major
@@ -135,9 +129,8 @@ class EngineServer:
     # --- The engine ---------------------------------------------------------------------------------------------------
     def begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._session, self._received = secrets.token_hex(8), 0
+        self._session, self._received, self.outbox = secrets.token_hex(8), 0, Outbox()
         self._jobs.clear()
-        self.outbox.clear()
         shutil.rmtree(self.files.made, ignore_errors=True)
         self._engine = EngineThread(self._post)
         self._engine.start()
@@ -172,17 +165,13 @@ class EngineServer:
 
     # --- Connections --------------------------------------------------------------------------------------------------
     def application(self) -> web.Application:
-        made = web.Application(client_max_size=wire.LARGEST_COMMAND, middlewares=[self._admitted])
-        made.router.add_get(wire.PATH, self._connect)
-        made.router.add_post(wire.PATH, self._answer)
+        made = web.Application(client_max_size=wire.LARGEST_COMMAND)
+        made.router.add_route("*", wire.PATH, self._admitted)
         return made
 
-    @web.middleware
-    async def _admitted(
-        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
+    async def _admitted(self, request: web.Request) -> web.StreamResponse:
         if may(request, self.token):
-            return await handler(request)
+            return await (self._answer(request) if request.method == "POST" else self._connect(request))
         return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
 
     async def _connect(self, request: web.Request) -> web.StreamResponse:
@@ -367,9 +356,9 @@ def state_file(data: Path) -> Path:
 def running(data: Path) -> dict[str, Any] | None:
     """What :func:`serve` wrote, if that engine still listens."""
     try:
-        found = json.loads(state_file(data).read_text("utf-8"))
-        with socket.create_connection((ADDRESS, int(found["port"])), 1.0):
-            return {"port": int(found["port"]), "token": str(found["token"]), "machine": str(found["machine"])}
+        found: dict[str, Any] = json.loads(state_file(data).read_text("utf-8"))
+        with socket.create_connection((ADDRESS, found["port"]), 1.0):
+            return found
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -389,7 +378,7 @@ async def serve(
             place.parent.mkdir(parents=True, exist_ok=True)
             place.unlink(missing_ok=True)
             with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump({**found, "pid": os.getpid()}, file)
+                json.dump(found, file)
         ready(found)
         server.begin()
         try:

@@ -217,7 +217,19 @@ class Load:
         if not self.texts:
             raise SettingError("There is nothing to say; give at least one text.")
         for level in levels:
-            yield asyncio.run(self._run(level))
+            yield asyncio.run(self._watched(level))
+
+    async def _watched(self, level: Level) -> Measured:
+        """Cancelled when ``check`` raises."""
+        task = asyncio.ensure_future(self._run(level))
+        try:
+            while not task.done():
+                self.check()
+                await asyncio.wait([task], timeout=0.1)
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self, level: Level) -> Measured:
         headers = {"Authorization": f"Bearer {self.target.token}"} if self.target.token else {}
@@ -227,31 +239,16 @@ class Load:
         async with aiohttp.ClientSession(
             headers=headers, timeout=times, connector=connector, trace_configs=[traces]
         ) as session:
-            await self._warm(session)
+            asked = [ask(session, self.target, self.texts[0], None, time.perf_counter()) for _ in range(self.warm_up)]
+            found = [one() for one in await asyncio.gather(*asked)]
+            if found and all(one.failure for one in found):
+                why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
+                raise PlainError(f"{self.target.endpoint} does not speak: {why}.")
             began, used = time.perf_counter(), time.process_time()
             waited: list[float] = []
-            answers = await self._watched(self._asked(session, level, waited))
+            answers = await self._asked(session, level, waited)
             seconds, used = time.perf_counter() - began, time.process_time() - used
         return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1), sum(waited))
-
-    async def _watched(self, work: Any) -> list[_Answer]:
-        """The answers to ``work``; cancelled when ``check`` raises."""
-        task = asyncio.ensure_future(work)
-        try:
-            while not task.done():
-                self.check()
-                await asyncio.wait([task], timeout=0.1)
-            return list(task.result())
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _warm(self, session: aiohttp.ClientSession) -> None:
-        asked = [ask(session, self.target, self.texts[0], None, time.perf_counter()) for _ in range(self.warm_up)]
-        found = [one() for one in await self._watched(asyncio.gather(*asked))]
-        if found and all(one.failure for one in found):
-            why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
-            raise PlainError(f"{self.target.endpoint} does not speak: {why}.")
 
     async def _asked(self, session: aiohttp.ClientSession, level: Level, waited: list[float]) -> list[_Answer]:
         wanted = ((text, seed) for seed in cycle(self.seeds) for text in self.texts)

@@ -22,7 +22,7 @@ import numpy as np
 from aiohttp import web
 
 from paretone.audio.recording import encoded
-from paretone.errors import Cancelled, PlainError, SettingError, TextError, sentence
+from paretone.errors import Cancelled, SettingError, TextError, sentence
 from paretone.models import catalogue
 from paretone.models.families.together import Turn, speak_together
 from paretone.reading import parsed_json, shown
@@ -135,11 +135,7 @@ class SpeechServer:
         made.router.add_get("/v1/models", self._models)
         made.router.add_get("/v1/audio/voices", self._voices)
         made.router.add_get("/health", self._health)
-        made.on_cleanup.append(self._close)
         return made
-
-    async def _close(self, application: web.Application) -> None:
-        self._thread.shutdown(wait=True)
 
     @web.middleware
     async def _answer(
@@ -260,8 +256,6 @@ class SpeechServer:
             self.spoken += 1
         except (TextError, SettingError) as error:
             raise Refused(400, str(error)) from error
-        except PlainError as error:  # Such as of a device, or of a file that is gone.
-            raise Refused(500, str(error)) from error
         except Cancelled as error:
             raise Refused(503, "The server is closing.") from error
         except Exception as error:
@@ -321,13 +315,3 @@ def wav_head(rate: int) -> bytes:
 async def require_free(host: str, port: int) -> None:
     async with listening(web.Application(), host, port, 0.0):
         pass
-
-
-async def run(
-    server: SpeechServer, host: str, port: int, ready: Callable[[str], None], stopped: Callable[[], bool]
-) -> None:
-    """Serve until ``stopped``; ``ready`` gets the address once it listens, by :func:`paretone.serving.listening`."""
-    async with listening(server.application(), host, port, GRACE_SECONDS) as (where, bound):
-        ready(f"http://{where}:{bound}")
-        while not stopped():
-            await asyncio.sleep(0.1)
