@@ -54,60 +54,31 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--voice", default="", help="voice to ask for (default: none is named)")
     group.add_argument("--token", default="", help="token to send, as Authorization: Bearer TOKEN")
     group.add_argument("--format", choices=FORMS, help="format of the audio (default: the request's, else pcm)")
-    group.add_argument(
-        "--field",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="further field of each request, its value as JSON or text; repeat for more",
-    )
+    further = "further field of each request, its value as JSON or text; repeat for more"
+    group.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help=further)
     group.add_argument("--request", metavar="FILE", help="JSON file with fields of each request, such as an export's")
-    group.add_argument(
-        "--reference",
-        metavar="RECORDING",
-        help="recording of the voice, sent as vLLM-Omni's ref_audio (not tested with a real one)",
-    )
+    cloned = "recording of the voice, sent as vLLM-Omni's ref_audio (not tested with a real one)"
+    group.add_argument("--reference", metavar="RECORDING", help=cloned)
     group.add_argument("--transcript", default="", help="what is said in the recording, sent as ref_text")
     group.add_argument("--text-file", metavar="FILE", help="texts, one per line (default: 20 Harvard sentences)")
-    group.add_argument(
-        "--seeds", type=int, nargs="*", default=[0, 1, 2], help="seeds, in turn; none: send no seed (default: 0 1 2)"
-    )
+    seeds = "seeds, in turn; none: send no seed (default: 0 1 2)"
+    group.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2], help=seeds)
     group = parser.add_argument_group("load")
-    group.add_argument(
-        "--clients",
-        type=arguments.at_least(1),
-        nargs="+",
-        default=[],
-        metavar="N",
-        help="closed loop: clients that each ask again once answered (default: 1 2 4)",
-    )
-    group.add_argument(
-        "--rate",
-        type=arguments.above_zero,
-        nargs="+",
-        default=[],
-        metavar="R",
-        help="open loop: requests a second at random times (Poisson arrivals)",
-    )
-    group.add_argument(
-        "--requests", type=arguments.at_least(1), default=20, help="requests at each load (default: %(default)s)"
-    )
+    loop = "closed loop: clients that each ask again once answered (default: 1 2 4)"
+    group.add_argument("--clients", type=arguments.at_least(1), nargs="+", default=[], metavar="N", help=loop)
+    loop = "open loop: requests a second at random times (Poisson arrivals)"
+    group.add_argument("--rate", type=arguments.above_zero, nargs="+", default=[], metavar="R", help=loop)
+    count = "requests at each load (default: %(default)s)"
+    group.add_argument("--requests", type=arguments.at_least(1), default=20, help=count)
     group.add_argument("--seconds", type=arguments.above_zero, help="seconds of requests at each load, instead")
-    group.add_argument(
-        "--warm-up", type=arguments.at_least(0), default=2, help="uncounted requests before (default: %(default)s)"
-    )
+    count = "uncounted requests before (default: %(default)s)"
+    group.add_argument("--warm-up", type=arguments.at_least(0), default=2, help=count)
     group = parser.add_argument_group("what becomes of it")
     group.add_argument("--keep", metavar="FOLDER", help="folder for every reply as a WAV file, and figures as JSON")
-    group.add_argument(
-        "--judge",
-        action="store_true",
-        help="judge the replies of each load: words, naturalness, pitch range; with --reference, similarity to it",
-    )
-    group.add_argument(
-        "--record",
-        metavar="TITLE",
-        help=f"keep the figures under this title, and up to {records.KEPT} replies to each load as takes",
-    )
+    judged = "judge the replies of each load: words, naturalness, pitch range; with --reference, similarity to it"
+    group.add_argument("--judge", action="store_true", help=judged)
+    kept = f"keep the figures under this title, and up to {records.KEPT} replies to each load as takes"
+    group.add_argument("--record", metavar="TITLE", help=kept)
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:

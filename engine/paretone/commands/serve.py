@@ -29,42 +29,22 @@ LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--speech-api",
-        action="store_true",
-        help="serve /v1/audio/speech, /v1/models, /v1/audio/voices and /health, with OpenAI's form of requests",
-    )
+    served = "serve /v1/audio/speech, /v1/models, /v1/audio/voices and /health, with OpenAI's form of requests"
+    parser.add_argument("--speech-api", action="store_true", help=served)
     engine = parser.add_argument_group("engine for a window elsewhere")
-    engine.add_argument(
-        "--grace",
-        type=arguments.at_least(1),
-        default=30,
-        metavar="MINUTES",
-        help="end after this time without a window, once its jobs are finished (default: %(default)s)",
-    )
+    then = "end after this time without a window, once its jobs are finished (default: %(default)s)"
+    engine.add_argument("--grace", type=arguments.at_least(1), default=30, metavar="MINUTES", help=then)
     engine.add_argument("--stay", action="store_true", help="wait for the next window when one closes")
     group = parser.add_argument_group("server")
-    group.add_argument(
-        "--host", default=LOCAL[0], help="address to listen on (default: %(default)s, this machine only)"
-    )
-    group.add_argument(
-        "--port", type=arguments.port, help="port; 0: a free one (default: 8880 for speech, a free one for an engine)"
-    )
+    where = "address to listen on (default: %(default)s, this machine only)"
+    group.add_argument("--host", default=LOCAL[0], help=where)
+    where = "port; 0: a free one (default: 8880 for speech, a free one for an engine)"
+    group.add_argument("--port", type=arguments.port, help=where)
     group.add_argument("--token", default="", help="token that clients must send; needed beyond this machine")
-    group.add_argument(
-        "--waiting",
-        type=arguments.at_least(0),
-        default=16,
-        metavar="N",
-        help="requests that may wait for the one that speaks; others get 429 (default: %(default)s)",
-    )
-    group.add_argument(
-        "--batch",
-        type=arguments.at_least(1),
-        default=1,
-        metavar="N",
-        help="requests that are spoken at once; paretone bench throughput says what that gains (default: 1)",
-    )
+    others = "requests that may wait for the one that speaks; others get 429 (default: %(default)s)"
+    group.add_argument("--waiting", type=arguments.at_least(0), default=16, metavar="N", help=others)
+    once = "requests that are spoken at once; paretone bench throughput says what that gains (default: 1)"
+    group.add_argument("--batch", type=arguments.at_least(1), default=1, metavar="N", help=once)
     speak.declare_setting(parser)
     arguments.add_voice(parser.add_argument_group("speech"))
 
