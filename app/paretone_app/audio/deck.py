@@ -181,7 +181,7 @@ class Deck(QObject):
         before = dict(self.loaded).get(self.heard)
         loaded = tuple(self.analysed_takes.items())
         sides = [side for side, _ in loaded]
-        if self.heard not in sides and sides:
+        if self.takes[self.heard] is None and sides:
             self.heard = sides[0]
         self.loaded = loaded
         if after_row:
@@ -267,9 +267,12 @@ class Deck(QObject):
             self._take_over(late)
 
     # --- Streams and other sounds ------------------------------------------------------------------------------------
-    def begin_stream(self, rate: int) -> None:
-        """Play a take while it is made; A and B return when it has been heard, or at the next key."""
+    def begin_stream(self, rate: int, side: str = "") -> None:
+        """Play a take while it is made, which will be ``side``; A and B return when it has been heard, or at the next
+        key."""
         self._leave_takes()
+        if side not in ("", self.heard):
+            self._heard_before, self.heard = self.heard, side
         self._load_pending = True
         self._envelope, self._stream_gain = Envelope(rate), 1.0
         self.expect_stream()

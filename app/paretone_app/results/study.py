@@ -29,10 +29,8 @@ from paretone.studies.wording import (
     REFERENCE,
     answer_lines,
     described,
-    doubt_lines,
+    note_lines,
     paired_lines,
-    published_lines,
-    reference_lines,
     search_in,
     setting_title,
     worst_lines,
@@ -372,11 +370,9 @@ def _findings(results: Results) -> tuple[str, ...]:
     search = search_in(results)
     lines = (
         *(answer_lines(search, results) if search else ()),
-        *reference_lines(results),
-        *published_lines(results),
+        *note_lines(results),
         *paired_lines(results),
         *worst_lines(results),
-        *doubt_lines(results),
     )
     return tuple(map(localised, lines))
 

@@ -24,7 +24,7 @@ from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.reading import shown
 from paretone.serving import records
-from paretone.serving.records import FORMS, Level, Target, is_address
+from paretone.serving.records import FORMS, Level, Target
 from paretone.wording import listed
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     require_serving()
     from paretone.serving.load import Load
 
-    if not is_address(options.url):
-        raise SettingError(f"{options.url!r} is no address; give one such as http://127.0.0.1:8880.")
+    url = records.address(options.url)
     texts = (
         catalogue.harvard_sentences()[:20] if options.text_file is None else arguments.typed_lines(options.text_file)
     )
@@ -96,7 +95,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if form not in FORMS:
         raise SettingError(f"Answers can be measured as {listed(FORMS, 'or')}, not {shown(form)}; give --format.")
     like = None if options.reference is None else own_voice(options.reference)
-    target = Target(options.url, options.model, options.voice, options.token, form, fields, like)
+    target = Target(url, options.model, options.voice, options.token, form, fields, like)
     levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
     levels = levels or [Level(clients=one) for one in (1, 2, 4)]
     each, finished = options.seconds or options.requests, 0.0
@@ -118,11 +117,17 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         progress=progress,
     )
     found: list[Measured] = []
+    rows: list[dict[str, Any]] = []
+    takes: list[list[Take]] = []
     stopped: Cancelled | PlainError | None = None
     try:
         for one in load.run(levels):
             found.append(one)
+            rows.append(one.row())
+            takes.append(one.takes(options.record, target) if options.record is not None else [])
             finished += each
+        if options.judge:
+            _judge(options, found, rows, takes, session)
     except (Cancelled, PlainError) as error:
         if not found:
             raise
@@ -130,19 +135,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     problem, code = ending(stopped, f"after {found[-1].level}.", "measuring a server")
     if not problem and (silent := [str(one.level) for one in found if not one.answered]):
         problem, code = f"No request was answered at {listed(silent)}.", PlainError.exit_code
-    rows = [one.row() for one in found]
     written: dict[str, str] = {}
     if keep is not None:
-        for one in found:
-            for number, reply in enumerate(one.answered, start=1):
-                name = f"{str(one.level).replace('/', ' a ').replace(' ', '-')}-{number:04}.wav"
-                files.write_wav(keep / name, reply.samples, reply.sample_rate)
-                written[name] = reply.text
-        # In the order of the files' names, as judge takes them.
-        files.write(keep / _TEXTS, "".join(f"{written[name]}\n" for name in sorted(written)).encode())
-    takes = [one.takes(options.record, target) for one in found] if options.record is not None else []
-    if options.judge and not problem:
-        _judge(options, found, rows, takes, session)
+        for level, reply in ((one.level, reply) for one in found for reply in one.answered):
+            # Numbered first: in the order of their texts in any shell, as judge takes them.
+            name = f"{len(written) + 1:05} {level}.wav".replace("/", " a ").replace(" ", "-")
+            files.write_wav(keep / name, reply.samples, reply.sample_rate)
+            written[name] = reply.text
+        files.write(keep / _TEXTS, "".join(f"{text}\n" for text in written.values()).encode())
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": records.hash_of(texts), "loads": rows}
     if keep is not None:
         whole = json.dumps(data | {"replies": written}, ensure_ascii=False, indent=1)
@@ -224,9 +224,9 @@ def _judge(
     for place, (one, row) in enumerate(zip(found, rows, strict=True)):
         if not one.answered:
             continue
+        terminal.begin()
         terminal.status(f"Judging the replies to {one.level}")
         texts, sounds = zip(*((each.text, (each.samples, each.sample_rate)) for each in one.answered), strict=True)
         row["judged"], each = reply_figures(texts, sounds, reference, terminal.progress, terminal.check)
-        if takes:
-            pairs = zip(takes[place], each, strict=False)
-            takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]
+        pairs = zip(takes[place], each, strict=False)
+        takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]

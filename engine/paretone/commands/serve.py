@@ -18,6 +18,7 @@ from paretone.commands.terminal import Session
 from paretone.errors import SettingError, TextError
 from paretone.extras import require_serving
 from paretone.models import catalogue
+from paretone.own_process import share_one_heap
 from paretone.paths import data_folder
 from paretone.remote import ENGINE
 from paretone.serving import listening
@@ -50,6 +51,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
+    share_one_heap()  # It runs for days, and each request may have its own thread.
     if not options.speech_api:
         return _run_engine(options, session)
     require_serving()
@@ -66,8 +68,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     server = speech_api.SpeechServer(session.executor, spoken, **chosen)
     # Weights of techniques load with the first text, and kernels are chosen: before anybody waits for them.
     session.terminal.status("Warming up")
+    text = catalogue.harvard_sentences()[0]
     with suppress(TextError):  # Of a model that does not speak English.
-        session.carry_out(replace(spoken, text=(text := catalogue.harvard_sentences()[0])))
+        session.carry_out(replace(spoken, text=text))
         # Those for passes of several texts, too; few words do.
         server.speak_at_once(" ".join(text.split()[:3]), session.terminal.cancelled)
 

@@ -197,11 +197,10 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from paretone.studies.wording import doubt_lines, paired_lines, published_lines, reference_lines, worst_lines
+    from paretone.studies.wording import note_lines, paired_lines, worst_lines
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += [*reference_lines(results), *published_lines(results), *doubt_lines(results)]
-    lines += [*paired_lines(results), *worst_lines(results)]
+    lines += [*note_lines(results), *paired_lines(results), *worst_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")

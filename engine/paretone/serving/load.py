@@ -51,6 +51,7 @@ BUFFERS = (0.0, 0.1, 0.3)
 PERCENTILES = (50, 90, 95, 99)
 PCM_RATE = 24_000
 """Of raw samples, in hertz, unless the answer's headers say otherwise: OpenAI's."""
+RATES = range(4_000, 384_001)
 _RTF = re.compile(r"(x-)?(rtf|real-?time-?factor)", re.IGNORECASE)
 """Headers with a real-time factor."""
 _ENCODED = (b"OggS", b"fLaC", b"ID3", b'{"')
@@ -242,8 +243,8 @@ class Load:
             asked = [ask(session, self.target, self.texts[0], None, time.perf_counter()) for _ in range(self.warm_up)]
             found = [one() for one in await asyncio.gather(*asked)]
             if found and all(one.failure for one in found):
-                why = f"{found[0].failure}. {found[0].detail}".rstrip(". ")
-                raise PlainError(f"{self.target.endpoint} does not speak: {why}.")
+                why = f"{found[0].failure}. {found[0].detail}".rstrip()
+                raise PlainError(f"{self.target.endpoint} does not speak: {why}")
             began, used = time.perf_counter(), time.process_time()
             waited: list[float] = []
             answers = await self._asked(session, level, waited)
@@ -302,7 +303,8 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
     reused: list[bool] = []
 
     def failed(kind: str, detail: str, retry_after: float = 0.0) -> _Answer:
-        return partial(Reply, text, seed, kind, detail, retry_after=retry_after, seconds=time.perf_counter() - due)
+        said = f"{detail.rstrip('.')}." if detail else ""
+        return partial(Reply, text, seed, kind, said, retry_after=retry_after, seconds=time.perf_counter() - due)
 
     try:
         body = target.body(text, seed)
@@ -314,10 +316,10 @@ async def ask(session: aiohttp.ClientSession, target: Target, text: str, seed: i
                 return failed(f"HTTP {answer.status}", await _message(answer), _retry_after(answer.headers))
             if (kind := answer.content_type).startswith("text/") or kind.endswith("json"):
                 said = "ask for no events" if kind == "text/event-stream" else await _message(answer)
-                return failed("no sound", f"The answer is {kind}, not audio: {said.rstrip('.')}.")
+                return failed("no sound", f"The answer is {kind}, not audio: {said}")
             found = answer.headers
             kinds = f"rate={found.get('X-Sample-Rate', '')};{found.get('Content-Type', '')}"
-            if named := re.search(r"\brate=(\d{4,6})\b", kinds):
+            if named := re.search(r"\brate=([1-9]\d{0,8})\b", kinds):
                 rate = int(named[1])
             with suppress(StopIteration, ValueError):
                 reported = float(next(value for name, value in found.items() if _RTF.fullmatch(name)))
@@ -357,7 +359,7 @@ async def _message(answer: aiohttp.ClientResponse) -> str:
         return ""
     with suppress(ValueError, LookupError, TypeError):
         body = str(json.loads(body)["error"]["message"])
-    return printable(shortened(body, 300))
+    return printable(shortened(" ".join(body.split()), 300))
 
 
 def _reply(
@@ -384,8 +386,10 @@ def _reply(
             samples = found.mean(axis=1)
         else:
             samples = np.frombuffer(body, "<i2", end // 2).astype(np.float32) / 32768
-        if not len(samples):
-            raise ValueError("The answer is empty.")
+        if not samples.any():
+            raise ValueError("The answer is silent." if len(samples) else "The answer is empty.")
+        if rate not in RATES:
+            raise ValueError(f"The answer's sample rate is {rate} Hz, by its headers.")
     except (ValueError, soundfile.LibsndfileError) as error:
         return Reply(text, seed, "no sound", str(error), seconds=seconds)
     ends = zip((when for when, _ in pieces), accumulate(len(one) for _, one in pieces), strict=True)

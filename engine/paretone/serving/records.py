@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from paretone.measure.machine import describe
 from paretone.models.base import Voice
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
-from paretone.reading import first_line, read_json
+from paretone.reading import first_line, read_json, shown
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
@@ -41,6 +42,7 @@ TYPICAL = 8
 """Clients with which servers are compared."""
 SATURATED = 0.95
 """Share of the largest throughput from which more clients only wait longer."""
+MARKS = "Knee: most throughput per waiting; saturated: more clients only wait longer"
 _FIELDS = {"title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str, "reference": str}
 _KINDS = {"load": str, "requests": int, "failures": dict, "judged": dict[str, list[float]], "takes": list[str]}
 """Of a load's columns that are no numbers."""
@@ -52,17 +54,17 @@ FIGURES = {
 """Metrics of takes, and the columns that give them for a server."""
 
 
-def is_address(typed: str) -> bool:
-    """Whether ``typed`` is the address of a server, without anything after its path."""
-    try:
-        parts = urlsplit(typed)
-        return (
-            parts.scheme in ("http", "https")
-            and bool(parts.hostname and parts.port != 0)
-            and not set(typed) & set("?# \t\n")
-        )
-    except ValueError:  # Its port is no number, or a bracket is missing.
-        return False
+def address(typed: str) -> str:
+    """``typed`` as the address of a server: ``http://`` if it has no scheme, nothing after its path. Raises
+    :class:`SettingError`."""
+    url = typed if "://" in typed else f"http://{typed}"
+    with suppress(ValueError):  # Its port is no number, or a bracket is missing.
+        parts = urlsplit(url)
+        there = parts.hostname and parts.port != 0 and not parts.netloc.endswith(":")
+        if parts.scheme in ("http", "https") and there and not set(url) & set("?# \t\n"):
+            return url
+    instead = f", not {shown(typed)}" if typed else ""
+    raise SettingError(f"Give the address of a server, such as http://127.0.0.1:8880{instead}.")
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Level:
     def of(cls, typed: str) -> Level:
         """A typed load such as ``8`` or ``0.5/s``; anything else has neither clients nor a rate."""
         rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", typed)
-        return cls(int(typed) if typed.isdecimal() else 0, float(rate[1]) if rate else 0.0)
+        return cls(int(typed) if re.fullmatch(r"\d{1,9}", typed) else 0, float(rate[1]) if rate else 0.0)
 
     @classmethod
     def typed(cls, text: str) -> list[tuple[str, Level]]:

@@ -63,8 +63,7 @@ auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 def to_html(results: Results, listened: Sequence[ListeningScore] = ()) -> str:
     """The whole page; ``listened``: results of listening tests by setting."""
     search = wording.search_in(results)
-    notes = [*wording.reference_lines(results), *wording.published_lines(results), *wording.doubt_lines(results)]
-    notes += [f"Failed: {sentence}" for sentence in results.failures]
+    notes = wording.note_lines(results) + [f"Failed: {sentence}" for sentence in results.failures]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,13 +21,15 @@ from paretone.database import audio_path
 from paretone.measure.estimates import UNKNOWN, Estimate, Margin, around, estimates, tail_interval, tails
 from paretone.measure.evaluation.judges import Verdict
 from paretone.measure.metrics import JUDGED, METRICS, Metric, error_rate, estimate, metric
+from paretone.serving.records import marks
+from paretone.setting.knobs import Values
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
 from paretone.studies.paired import WORST, PairedTest, paired, worst
 from paretone.studies.space import Constraint
 from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial
-from paretone.studies.study import BASELINE, Cell, Study
+from paretone.studies.study import BASELINE, SERVER, Cell, Study
 
 
 def front(costs: np.ndarray) -> np.ndarray:
@@ -104,6 +106,8 @@ class SettingResult:
     """Notes of its takes on techniques that skipped nothing, without duplicates."""
     sentences: Mapping[str, Mapping[str, complex]] = field(default_factory=dict, repr=False)
     """Judged figures by metric and sentence, for paired tests."""
+    mark: str = ""
+    """Of a server's load: ``knee`` or ``saturated``."""
 
     def value(self, name: str) -> float | None:
         found = self.figures.get(name)
@@ -217,6 +221,7 @@ def results(store: Store) -> Results:
         for key, mine in by_setting.items()
     }
     figures, sentences = _figures(settings, by_setting), _sentences(settings, by_setting)
+    marked = _marks(settings, by_setting)
     references, no_reference = _references(store)
     found = tuple(
         SettingResult(
@@ -232,6 +237,7 @@ def results(store: Store) -> Results:
             sum(take.measurements.busy for take in by_setting[one.key]),
             tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
             sentences.get(one.key, {}),
+            marked.get(one.key, ""),
         )
         for one in settings
     )
@@ -505,6 +511,22 @@ def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Seque
     return found
 
 
+def _marks(settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]) -> dict[str, str]:
+    """Knee and saturation of each server's closed loops, by setting. As all clients ask all the time, they get their
+    number times the audio of a second of waiting (Little's law)."""
+    loads: dict[Setting, list[tuple[str, dict[str, float]]]] = defaultdict(list)
+    for one in settings:
+        options, spoken = one.setting.options, [take.measurements for take in by_setting[one.key]]
+        if one.origin == SERVER and "clients" in options and (seconds := [each.seconds for each in spoken]):
+            other = Values({name: value for name, value in options.items() if name != "clients"})
+            made = options["clients"] * sum(each.audio_seconds for each in spoken) / sum(seconds)
+            row = {"clients": options["clients"], "latency_p50": median(seconds), "audio_seconds_per_second": made}
+            loads[replace(one.setting, options=other)].append((one.key, row))
+    return {
+        mine[place][0]: words for mine in loads.values() for place, words in marks([row for _, row in mine]).items()
+    }
+
+
 def _references(store: Store) -> tuple[dict[str, Estimate], str]:
     """The judges' scores of the reference speech, and the reason if it is missing."""
     found = store.references()
@@ -535,6 +557,7 @@ def to_json(found: Results) -> dict:
                 "takes": one.finished,
                 "busy_takes": one.busy,
                 "nothing_skipped": list(one.idle),
+                "mark": one.mark,
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
                 "paired": [asdict(test) for test in found.paired(one.key)],

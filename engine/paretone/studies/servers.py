@@ -7,6 +7,7 @@ first to the last reply that counts. A recording to clone is an option by its fi
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import defaultdict, deque
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
-from paretone.errors import StudyError
+from paretone.errors import SettingError, StudyError
 from paretone.extras import require_serving
 from paretone.fields import Fields, is_of
 from paretone.measure.evaluation.judges import Judge, heard, judge_named
@@ -26,7 +27,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own, own_voice
 from paretone.observer import Observer
 from paretone.reading import shown
-from paretone.serving.records import FORMS, MOST_LOAD, Level, Target, is_address, request_fields
+from paretone.serving.records import FORMS, MOST_LOAD, Level, Target, address, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import StudySentence
@@ -63,9 +64,10 @@ def servers_of(fields: Fields, root: Path) -> list[Candidate]:
 
 def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     """One setting per load and combination of varied fields."""
-    url = fields.text("url")
-    if not is_address(url):
-        raise StudyError(f"{where}.url must be an address such as http://127.0.0.1:8880, not {shown(url)}.")
+    try:
+        url = address(fields.text("url"))
+    except SettingError as error:
+        raise StudyError(f"{where}.url: {error}") from error
     name = fields.text("name") or url.partition("://")[2].partition("/")[0]
     loads = list(_loads(fields, where)) or [Level(clients=USUAL_CLIENTS)]
     recordings = list(_recordings(fields.get(CLONED), root, f"{where}.{CLONED}"))
@@ -224,7 +226,8 @@ class Asking:
     def _kept(self, candidate: Candidate, cell: Cell, spoken: StudySentence, reply: Reply) -> Made | Failed:
         task = Speak(cell, seeded(candidate, cell.seed), spoken)
         if reply.failure:
-            wanted = f"It asked for a wait of {reply.retry_after:.3g} s." if reply.retry_after else ""
+            # In whole seconds: those until a date differ from reply to reply.
+            wanted = f"It asked for a wait of {math.ceil(reply.retry_after)} s." if reply.retry_after else ""
             words = " ".join(filter(None, (f"{candidate.name}: {reply.failure}.", reply.detail, wanted)))
             return Failed(task, words, reply.seconds)
         began = time.perf_counter()

@@ -9,6 +9,7 @@ from paretone.measure.metrics import JUDGED, Metric, metric
 from paretone.measure.processor_time import busy_line
 from paretone.models import catalogue
 from paretone.models.voices import shown_name
+from paretone.serving.records import MARKS
 from paretone.setting.knobs import NO_VALUES, Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.gains import published_rows
@@ -162,6 +163,12 @@ def published_lines(results: Results) -> list[str]:
     return lines
 
 
+def note_lines(results: Results) -> list[str]:
+    """Sentences on the reference speech, published figures, marks of servers' loads, and reasons to doubt."""
+    marked = [f"{MARKS}."] if any(one.mark for one in results.settings) else []
+    return [*reference_lines(results), *published_lines(results), *marked, *doubt_lines(results)]
+
+
 def _rate(figure: Estimate, name: str) -> str:
     shown = metric(name).said
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
@@ -180,8 +187,10 @@ def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
 
 
 def setting_title(one: SettingResult) -> str:
-    """The setting's name in the study, otherwise its techniques and differences from the model's defaults."""
-    return one.name if one.name not in ("", BASELINE) else described(one.setting)
+    """The setting's name in the study, with the mark of a server's load; otherwise its techniques and differences from
+    the model's defaults."""
+    name = one.name if one.name not in ("", BASELINE) else described(one.setting)
+    return f"{name} ({one.mark})" if one.mark else name
 
 
 def described(setting: Setting) -> str:

@@ -264,7 +264,7 @@ def test_the_command_measures_keeps_replies_and_says_what_fails(address: str, co
     events = console.refusal(*asked, "--token", TOKEN, "--field", "stream_format=sse")
     assert "no sound. The answer is text/event-stream, not audio" in events, "their text is no samples"
     assert "not 'mp3'; give --format" in console.refusal(*asked, "--field", "response_format=mp3")
-    assert "is no address" in console.refusal("load", "localhost")
+    assert "Give the address of a server" in console.refusal("load", "localhost:a")
 
 
 def test_replies_are_judged_and_the_measurement_is_kept_for_the_window(address: str, console: Console) -> None:

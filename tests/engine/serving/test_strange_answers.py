@@ -18,13 +18,13 @@ import soundfile
 from aiohttp import web
 
 from paretone import files
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.serving import load
 from paretone.serving.load import Load, Reply
-from paretone.serving.records import Level, Target, heard_voices, is_address, read_all
+from paretone.serving.records import Level, Target, address, heard_voices, read_all
 from paretone.serving.speech_api import pcm, wav_head
 from paretone.setting.library import Library
 from tests.engine.command_line import Console
@@ -69,6 +69,10 @@ def test_sound_in_another_form_than_asked_for_is_measured_as_what_it_is() -> Non
         assert found.sample_rate == 16_000 and np.abs(found.samples - np.clip(SOUND, -1, 1)).max() <= accuracy
         assert found.arrivals[-1][1] == len(SOUND)
     assert asked(pcm(SOUND), {"X-Sample-Rate": "0", "X-RTF": "-"}).sample_rate == 24_000
+    with pytest.raises(PlainError, match=r"no sound. The answer's sample rate is 999999 Hz, by its headers."):
+        asked(pcm(SOUND), {"X-Sample-Rate": "999999"})
+    with pytest.raises(PlainError, match=r"no sound. The answer is silent."):
+        asked(bytes(4800), {})
 
 
 def refusal(address: str) -> str:
@@ -173,9 +177,13 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
 
 
 def test_an_address_has_a_host_and_nothing_after_its_path() -> None:
-    assert all(map(is_address, ("http://box", "HTTPS://box:1/a/v1", "http://[::1]:8880", "http://me:word@box")))
-    wrong = "box:8880", "http://", "ftp://box", "http://box:99999", "http://[::1", "http://a b", "http://box?x=1", ""
-    assert not any(map(is_address, wrong))
+    for right in ("http://box", "HTTPS://box:1/a/v1", "http://[::1]:8880", "http://me:word@box"):
+        assert address(right) == right
+    assert [address(one) for one in ("box:8880", "localhost/v1")] == ["http://box:8880", "http://localhost/v1"]
+    wrong = "http://", "ftp://box", "http:/box", "http://box:99999", "http://[::1", "a b", "http://box?x=1", "box:x", ""
+    for one in wrong:
+        with pytest.raises(SettingError, match=r"such as http://127.0.0.1:8880"):
+            address(one)
 
 
 @pytest.mark.parametrize("dated", [False, True])

@@ -29,9 +29,10 @@ from paretone.studies.running import FINISHED
 from paretone.studies.servers import TOKEN, target_of
 from paretone.studies.store import Store
 from paretone.studies.study import SERVER
+from paretone.studies.wording import setting_title
 from tests.conftest import PATIENCE_SECONDS
 from tests.engine.serving.answering import answering
-from tests.engine.studies.small import Follower, finished, study, takes_in
+from tests.engine.studies.small import Follower, finished, sql, study, takes_in
 
 HERE = {"url": "http://127.0.0.1:9", "name": "Box"}
 ANNA = catalogue.voice("anna", "f5-mini")
@@ -74,8 +75,7 @@ def test_fields_within_others_are_sent_as_an_export_has_them(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"url": "box:8880"}, r"server[0].url must be an address"),
-        ({"url": "http://box:8880?a=b"}, r"server[0].url must be an address"),
+        ({"url": "http://box:8880?a=b"}, r"server[0].url: Give the address of a server, such as http://"),
         ({"clients": 0}, "clients must be whole numbers from 1 to 1,000, not 0"),
         ({"clients": [1, 2000]}, "whole numbers from 1 to 1,000, not 2000"),
         ({"clients": ["8"]}, "whole numbers from 1 to 1,000, not '8'"),
@@ -163,6 +163,30 @@ def test_the_report_says_for_how_long_a_server_did_not_want_to_be_asked(tmp_path
         finished(tmp_path / "s", study(grid=None, options=None, server=[{"url": address, "clients": 1}]))
     found = read(tmp_path / "s")
     assert "at 1 client: HTTP 429. It asked for a wait of 1 s. (2 takes)" in to_html(found) and len(found.failed) == 2
+
+
+def test_knee_and_saturation_are_marked_among_closed_loops_that_differ_in_nothing_else(tmp_path: Path) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=SAID)
+
+    with answering(answer) as address:
+        box = {"url": address, "name": "Box", "clients": [4, 1, 2], "rate": 50, "vary": {"speed": [1.0, 2.0]}}
+        finished(tmp_path / "s", study(grid=None, options=None, server=[box]))
+    # At the speed 2 saturated from the second load on; the clients of the other wait for each other.
+    waits = {(4, 1.0): 4.0, (1, 1.0): 1.0, (2, 1.0): 2.0, (4, 2.0): 2.0, (1, 2.0): 1.0, (2, 2.0): 1.0}
+    for one in read(tmp_path / "s").settings:
+        wait = waits.get((one.setting.options.get("clients", 0), one.setting.options["speed"]), 0.1)
+        times = "UPDATE takes SET measurements = json_set(measurements, '$.seconds', ?, '$.audio_seconds', 2.0)"
+        sql(tmp_path / "s", f"{times} WHERE setting = ?", wait, one.key)
+    found = read(tmp_path / "s")
+    marked = {setting_title(one): one.mark for one in found.settings if one.mark}
+    assert marked == {
+        "Box, at 1 client, speed 1 (knee, saturated)": "knee, saturated",
+        "Box, at 2 clients, speed 2 (knee, saturated)": "knee, saturated",
+    }
+    assert "Knee: most throughput per waiting" in to_html(found) and all(
+        f"<td>{one}<" in to_html(found) for one in marked
+    )
 
 
 def test_a_cancelled_study_leaves_its_server_at_once_goes_on_with_it_and_is_verified(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Playback(QObject):
     def begin_stream(self, rate: int, title: str, detail: str, letter: str) -> None:
         """Play a take while it streams, at ``rate`` hertz; ``letter``: its side, or ``""``."""
         self._stream = Heard(Origin.STREAM, title, detail, letter)
-        self.deck.begin_stream(rate)
+        self.deck.begin_stream(rate, letter)
 
     def follow(self) -> None:
         deck, player, playing = self.deck, self.player, self.playing

@@ -1,9 +1,9 @@
 """Servers: the address, the load, and what was measured."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -11,7 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.measure.metrics import metric
-from paretone.serving.records import KEPT, Level, ServerRecord, Target, inverse, is_address, latency_over_load, marks
+from paretone.reading import shortened
+from paretone.serving import records
+from paretone.serving.records import KEPT, MARKS, Level, ServerRecord, Target, address
 from paretone_app.numbers import displayed, fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -33,7 +35,7 @@ COLUMNS = (
     ("Underruns (s)", "Seconds for which a player waits that starts at once, and with 0.3 s of buffer; mean per reply"),
     ("Audio s/s", "Seconds of audio that the server makes in a second"),
     ("Word errors", "What a recogniser hears wrong in the replies, if they are judged"),
-    ("Mark", "Knee: most throughput per waiting; saturated: more clients only wait longer"),
+    ("Mark", MARKS),
     ("Failures", "By kind"),
 )
 TERMS = tuple(Term(title, f"{meaning}.", owner="Servers") for title, meaning in COLUMNS[1:])
@@ -80,7 +82,7 @@ class ServersPanel(QWidget):
             QLineEdit(placeholderText="for similarity"), "Recording of the voice", "A file with the voice of the server"
         )
         for field in (self.url, self.clients, self.requests, self.reference):
-            field.textChanged.connect(measure.refresh)
+            field.textChanged.connect(self.check)
         own = ActionButton(measure)
         buttons = build.row(own, ActionButton(cancel), ActionButton(forget), 1)
         form = QWidget()
@@ -116,11 +118,14 @@ class ServersPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.canvas.set_colours(colours)
 
+    def check(self) -> None:
+        """Say why nothing can be measured."""
+        self.measure.refresh()
+        self.state.setText(self.measure.reason)
+
     @property
     def problem(self) -> str:
         """Why nothing can be measured, as a sentence, or ``""``."""
-        if not self.url.text().strip():
-            return "Type the address of a server, such as http://127.0.0.1:8880."
         try:
             self.wanted()
         except SettingError as error:
@@ -129,32 +134,30 @@ class ServersPanel(QWidget):
 
     def wanted(self) -> Wanted:
         """Raises :class:`SettingError`."""
-        url = self.url.text().strip()
-        if not is_address(url):
-            raise SettingError(f"“{url}” is no address; type one such as http://127.0.0.1:8880.")
+        url = address(self.url.text().strip())
         loads = tuple(load for _, load in Level.typed(self.clients.text()))
         if not loads or not all(one.is_possible for one in loads):
             raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
-        if (reference := self.reference.text().strip()) and not Path(reference).is_file():
-            raise SettingError(f"There is no recording {reference}; check the path.")
+        if (reference := self.reference.text().strip()) and not os.path.isfile(reference):
+            raise SettingError(f"There is no recording {shortened(reference)}; check the path.")
         if (asked := re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())) is None:
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
         requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
         return Wanted(Target(url, model, voice, token), loads, requests, seconds, self.keeps.isChecked(), reference)
 
-    def show_records(self, records: Sequence[ServerRecord]) -> None:
+    def show_records(self, measured: Sequence[ServerRecord]) -> None:
         """Show all measurements, the newest first, with the curve of the newest."""
-        self._records = tuple(records)
-        self._of_row = [one for one in records for _ in one.loads]
+        self._records = tuple(measured)
+        self._of_row = [one for one in measured for _ in one.loads]
         cells = []
-        for one in records:
-            marked = marks(one.loads)
+        for one in measured:
+            marked = records.marks(one.loads)
             cells += [_cells(one.title, row, marked.get(place, "")) for place, row in enumerate(one.loads)]
         self.table.show_rows(cells)
-        self.pages.show_content(bool(records))
+        self.pages.show_content(bool(measured))
         self.pages.invite("Measure what a speech server does with one client and with many.")
-        self._show_curve(records[0] if records else None)
+        self._show_curve(measured[0] if measured else None)
 
     @property
     def selected(self) -> ServerRecord | None:
@@ -167,7 +170,7 @@ class ServersPanel(QWidget):
 
     def _show_curve(self, record: ServerRecord | None) -> None:
         try:
-            self.canvas.show_figure(None if record is None else latency_over_load([record]))
+            self.canvas.show_figure(None if record is None else records.latency_over_load([record]))
         except SettingError:  # Open loops have no number of clients.
             self.canvas.show_figure(None)
 
@@ -189,7 +192,7 @@ def _cells(server: str, row: Mapping[str, Any], mark: str) -> tuple[str, ...]:
         f"{figure('underrun_seconds_0_ms')}, {figure('underrun_seconds_300_ms')}",
         figure("audio_seconds_per_second", 1),
         displayed(metric(_ERRORS).said(row["judged"][_ERRORS][0])) if _ERRORS in row.get("judged", {}) else "–",
-        ", ".join(filter(None, (mark, inverse(row) and "reports the inverse RTF"))),
+        ", ".join(filter(None, (mark, records.inverse(row) and "reports the inverse RTF"))),
         ", ".join(f"{kind}: {number}" for kind, number in row["failures"].items())
         + (f", waited {fixed(waited, 1)} s for Retry-After" if (waited := row.get("retry_after_seconds")) else ""),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from paretone.audio.recording import read_recording
 from paretone.errors import Cancelled, PlainError, told
 from paretone.extras import require_serving
 from paretone.models import catalogue
@@ -90,6 +91,8 @@ class ServersPresenter(Presenter):
             said = f"{done:.0f} of {total:.0f}"
             self._told.emit(f"{level}: {said} s …" if wanted.seconds else f"{level}: {said} answered …")
 
+        if wanted.reference:
+            read_recording(wanted.reference)  # Before anything is asked.
         texts = catalogue.harvard_sentences()[:20]
         target = replace(wanted.target, like=own_voice(wanted.reference) if wanted.reference else None)
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
@@ -199,6 +202,7 @@ class ServersPresenter(Presenter):
         for name in _REMEMBERED:
             if kept := str(self._settings.value(f"servers/{name}", "")):
                 getattr(panel, name).setText(kept)
+        panel.check()
         return panel
 
     def shut_down(self) -> None:

@@ -11,7 +11,7 @@ from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.voices import is_own
-from paretone.serving.records import Level, field_value, is_address
+from paretone.serving.records import Level, address, field_value
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
@@ -142,7 +142,7 @@ class StudyForm:
 
 
 def definition(form: StudyForm) -> dict[str, object]:
-    """The study described by ``form``. Raises :class:`StudyError` that names the wrong field."""
+    """The study described by ``form``. Raises :class:`PlainError` that names the wrong field."""
     if not form.title.strip():
         raise StudyError("The study needs a title.")
     if not form.voices and not form.evaluates:
@@ -252,13 +252,11 @@ def file_name(title: str) -> str:
 
 
 def _server(typed: Server) -> dict[str, object]:
-    if not is_address(url := typed.url.strip()):
-        raise StudyError(f"“{url}” is no address of a server; type one such as http://127.0.0.1:8880.")
     loads = Level.typed(typed.loads)
     if wrong := next((one for one, load in loads if not load.is_possible), ""):
         raise StudyError(f"Loads are clients at once, 1 8, or requests a second, 0.5/s; not “{wrong}”.")
     made: dict[str, Any] = {
-        "url": url,
+        "url": address(typed.url.strip()),
         "clients": [load.clients for _, load in loads if load.clients],
         "rate": [load.rate for _, load in loads if load.rate],
         "token": typed.token,

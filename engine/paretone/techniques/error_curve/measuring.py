@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from paretone.last_used import LastUsed
 from paretone.models import catalogue
 from paretone.models.families.evaluations import Stage
 from paretone.sampling.flow import Evaluated, Evaluator, Planned, Run, relative_change
@@ -15,22 +17,24 @@ from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.error_curve import ErrorCurve
 
+CURVES = 256
+"""Number of curves kept: a server may get another seed with each request."""
+
 
 def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
-    """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. Measures the curve once per voice, seed and plan."""
+    """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. Measures the curve once per voice, seed and plan, of the
+    last :data:`CURVES`."""
     backbone = stage.layered
     key = replace(stage.plan, evaluator=None, notes=()), stage.voice.id, stage.plan.seed
-    curves: dict[object, ErrorCurve] = stage.memory.setdefault(__name__, {})
-    if key not in curves:
-        stage.status("Measuring how modules change from step to step …")
-        curves[key] = measured(stage)
-    plan = SkipPlan.by_module(*curves[key].schedule(threshold), backbone.layers)
+    curves: LastUsed[ErrorCurve] = stage.memory.setdefault(__name__, LastUsed(CURVES))
+    plan = SkipPlan.by_module(*curves.of(key, partial(measured, stage)).schedule(threshold), backbone.layers)
     return lambda: Planned(backbone, plan, backbone.layers)
 
 
 @torch.inference_mode()
 def measured(stage: Stage) -> ErrorCurve:
     """Curve under the stage's plan and voice, mean over the catalogue's first sentences."""
+    stage.status("Measuring how modules change from step to step …")
     curves = []
     for text in catalogue.sentences()[:2]:
         meter = ChangeMeter(stage.layered)

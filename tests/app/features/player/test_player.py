@@ -182,6 +182,21 @@ def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarr
     assert named(panel, "Hear take A").isChecked()
 
 
+def test_the_side_that_streamed_is_heard_from_then_on(empty: Host, speech: np.ndarray, qtbot) -> None:
+    set_takes(empty, qtbot, take(speech, "baseline"))
+    empty.begin_take("B")
+    empty.add_to_take(speech[:RATE])
+    empty.player.end_stream()
+    empty.deck.set_take("B", take(speech[:RATE], "accelerated"))
+    empty.player.mixer.play()
+    empty.player.mixer.render(np.zeros(2 * empty.player.rate, np.float32))
+    empty.playback.follow()  # Perhaps before it is analysed.
+    qtbot.waitUntil(lambda: len(empty.deck.loaded) == 2)
+    assert (empty.deck.heard, empty.playing.now.letter, empty.player.choice) == ("B", "B", 1)
+    press(empty, "x")
+    assert empty.playing.now.letter == "A" and named(empty, "Hear take A").isChecked()
+
+
 def test_what_is_heard_ends_with_an_ellipsis_where_there_is_no_room(panel: Host, speech: np.ndarray, qtbot) -> None:
     title = named(panel, "What is heard")
     long = "A sentence that goes on and on, " * 20

@@ -75,14 +75,16 @@ def measured(window: MainWindow, qtbot: QtBot) -> str:
 def test_a_server_is_measured_with_one_and_two_clients(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     panel = filled_in(borrowed_window, address, "1 2 20/s", "3", keeps=False)
     for field, text, reason in (
-        (panel.url, "", "Type the address"),
-        (panel.url, "localhost", "is no address"),
+        (panel.url, "", "Give the address"),
+        (panel.url, "box:port", "not 'box:port'"),
+        (panel.clients, "1" * 5000, "numbers of clients"),
+        (panel.reference, "a" * 300, "no recording aaa"),
         (panel.clients, "1 none", "numbers of clients"),
         (panel.requests, "soon", "number of requests"),
     ):
         typed = field.text()
         field.setText(text)
-        assert reason in panel.measure.reason
+        assert reason in panel.measure.reason and panel.state.text() == panel.measure.reason
         field.setText(typed)
     panel.requests.setText("2 s")
     assert (panel.wanted().seconds, panel.measure.reason) == (2.0, "")
