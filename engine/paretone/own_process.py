@@ -47,7 +47,8 @@ per take, and no take was faster for them (``resources/docs/endurance.md``)."""
 
 HEAPS = "MALLOC_ARENA_MAX"
 """Variable for the number of heaps that Linux's C library makes for a program's threads."""
-_LONGEST_SECONDS, _LOOK_SECONDS = 120.0, 0.2
+_LOOK_SECONDS = 0.2
+"""Seconds between looks at whether the work is to stop."""
 _MOST_HEAPS, _MOST_KEPT, _LARGEST_KEPT = -8, -1, -3
 """``M_ARENA_MAX``, ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the maximum of the last."""
 
@@ -146,28 +147,40 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", spec.origin, *arguments]
 
 
-def heard_apart(module: str, raw: bytes, words: Sequence[str], here: Callable[[bytes, Sequence[str]], Any]) -> Any:
-    """What ``here`` hears of ``words`` in ``raw`` samples. Off the main thread the programme ``module`` listens, given
-    words and samples, until the work is to stop."""
+def said_by(module: str, *arguments: str, given: bytes = b"", longest: float = 120.0) -> bytes:
+    """Output of ``module``, run as a script with ``given`` on its standard input, within the ``longest`` seconds. It is
+    killed when the work is to stop. Raises :class:`OSError` and :class:`subprocess.SubprocessError`."""
     import subprocess  # On use, as few programs need them.
     from tempfile import TemporaryFile
 
     from paretone.observer import may_stop
 
-    if threading.current_thread() is threading.main_thread():
-        return here(raw, words)
-    with suppress(OSError, subprocess.SubprocessError, ValueError), TemporaryFile() as given:
-        given.write(json.dumps(list(words)).encode() + b"\n" + raw)
-        given.seek(0)
-        out, quiet = subprocess.PIPE, subprocess.DEVNULL
-        with subprocess.Popen(command(module), stdin=given, stdout=out, stderr=quiet) as child:
+    started, out, quiet = command(module, *arguments), subprocess.PIPE, subprocess.DEVNULL
+    with TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        with subprocess.Popen(started, stdin=file, stdout=out, stderr=quiet) as child:
             try:
-                for _ in range(round(_LONGEST_SECONDS / _LOOK_SECONDS)):
+                for _ in range(round(longest / _LOOK_SECONDS)):
                     with suppress(subprocess.TimeoutExpired):
-                        return json.loads(child.communicate(timeout=_LOOK_SECONDS)[0])
+                        said = child.communicate(timeout=_LOOK_SECONDS)[0]
+                        if child.returncode:
+                            raise subprocess.CalledProcessError(child.returncode, started)
+                        return said
                     may_stop()
+                raise subprocess.TimeoutExpired(started, longest)
             finally:
                 child.kill()
+
+
+def heard_apart(module: str, raw: bytes, words: Sequence[str], here: Callable[[bytes, Sequence[str]], Any]) -> Any:
+    """What ``here`` hears of ``words`` in ``raw`` samples. Off the main thread the programme ``module`` listens, given
+    words and samples."""
+    import subprocess
+
+    if threading.current_thread() is not threading.main_thread():
+        with suppress(OSError, subprocess.SubprocessError, ValueError):
+            return json.loads(said_by(module, given=json.dumps(list(words)).encode() + b"\n" + raw))
     return here(raw, words)
 
 

@@ -21,8 +21,7 @@ import math
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,7 +30,8 @@ from typing import Any
 from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError
 from paretone.models.base import Voice
-from paretone.own_process import command
+from paretone.observer import Check, stoppable
+from paretone.own_process import said_by
 from paretone.paths import resource
 from paretone.reading import read_json, readable, require_regular, until_changed
 
@@ -149,12 +149,6 @@ def _fingerprint(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-LONGEST_EXAMINATION = 300.0
-"""Timeout of the check, in seconds."""
-_PATIENCE = 0.1
-"""Seconds between calls of ``given_up``."""
-
-
 @dataclass(frozen=True)
 class Examined:
     seconds: float = 0.0
@@ -167,9 +161,10 @@ class Examined:
 
 
 def examine(
-    recording: str | Path, transcript: str = "", shortened: bool = True, given_up: Callable[[], bool] = lambda: False
+    recording: str | Path, transcript: str = "", shortened: bool = True, check: Check = lambda: None
 ) -> Examined:
-    """Run :func:`examined` in a process that ``given_up`` kills. Without a transcript, only read the recording."""
+    """Run :func:`examined` in a process, which ``check`` may stop by raising. Without a transcript, only read the
+    recording."""
     try:
         read = read_recording(recording)
     except AudioError as error:
@@ -178,29 +173,13 @@ def examine(
         return Examined(read.seconds, notes=(*read.notes, *_faults(read, Path(recording).name)))
     asked = str(recording), transcript, "shortened" if shortened else ""
     try:
-        found = json.loads(_output(command(__name__, *asked), given_up).splitlines()[-1])
+        with stoppable(check):
+            found = json.loads(said_by(__name__, *asked, longest=300.0).splitlines()[-1])
         return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
     except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
         why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else "the check failed"
         unknown = f"Whether {Path(recording).name} says its transcript could not be checked: {why}."
         return Examined(read.seconds, notes=(*read.notes, unknown))
-
-
-def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
-    """Output of a process, killed after :data:`LONGEST_EXAMINATION` or once ``given_up`` returns true."""
-    until = time.monotonic() + LONGEST_EXAMINATION
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        while True:
-            try:
-                output, _ = child.communicate(timeout=_PATIENCE)
-            except subprocess.TimeoutExpired:
-                if given_up() or time.monotonic() > until:
-                    child.kill()
-                    raise
-                continue
-            if child.returncode:
-                raise subprocess.CalledProcessError(child.returncode, arguments)
-            return output
 
 
 def examined(recording: str | Path, transcript: str, shortened: bool = True) -> Examined:

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from paretone.errors import Cancelled
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.voices import Examined, examine, own_voice
@@ -283,6 +284,10 @@ class VoiceChoice(QWidget):
         self.checking.show()
         self.use_recording.setEnabled(not use)
 
+        def check() -> None:
+            if number != self._asked:
+                raise Cancelled
+
         def done(found: Examined | BaseException) -> None:
             worker.shut_down(wait=False)
             worker.deleteLater()
@@ -296,7 +301,7 @@ class VoiceChoice(QWidget):
 
         worker = Background("recordings", self)
         shortened = self._state.selection.entry.voices.shortened
-        worker.run(lambda: examine(path, transcript, shortened, lambda: number != self._asked), done)
+        worker.run(lambda: examine(path, transcript, shortened, check), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
         if found.problem:
