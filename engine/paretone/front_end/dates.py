@@ -66,7 +66,7 @@ def _weekday(match: re.Match[str], around: Around) -> Said | None:
         named = match[0] not in ("sat", "sun") or (match[0] == "sat" and around.precedes(r"[,!?;]|\.(?! [a-z])| \d|$"))
         return Said(WEEKDAYS[match[0].capitalize()]) if between or (named and around.follows(_BEFORE_DAYS)) else None
     word = match[1] in ("Sat", "Sun") and not match[2]
-    word = word and not around.follows(r"[-–] ?|\b(?:Fri|Sat)/|EOD |(?:on|by|until|this|next) ")
+    word = word and not around.follows(r"[-–] ?|\b(?:Fri|Sat)/|EOD |(?:on|by|for|until|this|next) ")
     word = word and not around.precedes(r" \d\d?(?:[-–:]| ?[ap]m?\b)|/[MTWFS][a-z]{2,3}\b")
     return None if word or around.precedes("'") else Said(WEEKDAYS[match[1]], ends=bool(match[2]))
 
@@ -174,7 +174,7 @@ CLASSES = (
     semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0)'?s\b|'([2-9]0|00)'?s\b", say="{1:decade}{2:decade}", quantity=True),
     semiotic("date", r"([2-9]0)'?s\b", say="{1:decade}", quantity=True, unless=TAKES),
-    semiotic("date", r"'(\d\d)(?!\d|')", say="{1:short}", unless=r"[\w)]", quantity=True),
+    semiotic("date", r"'(\d\d)(?!\d|[^']{0,60}'(?!\w))", say="{1:short}", unless=r"[\w)]", quantity=True),
     semiotic("date", r"\b([QH](?=[1-4](?!\d))|[FC]Y(?=(?:[1-4](?!\d))? ?'?\d))([1-4](?!\d))?",
         r"(?:(?: ?'| ?)(\d{2}(?!\d))| ?(\d{4})(?!\d)(?:[-–/](\d\d)(?!\d))?)?",
         say="{1:letters}[ {2:cardinal}][ {3:year}{4:year}][ to {5:short}]", quantity=True),

@@ -153,12 +153,15 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
         groups = [len(one) for one in re.findall(r"\d+", text)]
         if groups not in ([3, 2, 4], [4, 6, 5], [4, 3, 3]) and not (len(groups) > 3 and {4} == {*groups[:-1]}):
             return None
+    if around.follows("(?<!number)(?<!mobile)(?<!phone) is ") and re.fullmatch(_THOUSANDS, text):
+        return None
     if count < 7 and not around.follows(_CUE_OF_TELEPHONES):
         return None
     said = [digits(one) for one in re.findall(r"\d+", text)]
     return ("plus " if text.startswith("+") else "") + ", ".join(said)
 
 
+_THOUSANDS = r"[1-9]\d?(?: \d{3}){2,}|[1-9][\d ]+ 000"
 _CUE_OF_TELEPHONES = (
     r"(?i:\b(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us|id)\.?:? )(?:us at )?"
 )
@@ -267,7 +270,7 @@ TYPED = (
         say=_electronic),
     semiotic("electronic", rf"[\w-]+\.(?:{_FILES})\b", say=lambda match, around: (
         _electronic(match, around).replace(" underscore", ""))),
-    semiotic("electronic", r"(?=\S*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
+    semiotic("electronic", r"(?=[\w./\\:~-]*[A-Za-z])(?:(?:[A-Z]:[/\\]|~/|\.{1,2}/)[\w.-]*(?:[/\\][\w.-]*)*\w|",
         rf"[\w.-]+/[\w-]+\.(?:{_FILES})\b(?:#[\w-]+)?|",
         rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}})(?:\?[\w=&%.-]*\w)?)",
         say=_electronic),
@@ -483,7 +486,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
         r"(?<!\w)(?:(?:[:;=]|8(?=-))[-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
     semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
-    semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1/2)?", say=lambda match, around: (
+    semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1[/⁄]2)?", say=lambda match, around: (
         cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")
         + (" and a half" if match[3] else "") + " stars")),
     semiotic("symbol", r"'([^\w\s'\"])'(?! ?s\b)", say=lambda match, around: _MARKS.get(match[1])),

@@ -24,7 +24,7 @@ _GROUPED = r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3})(?!\d)(?:\.\d+)?"
 """1,500,000 or, as in India, 15,00,000."""
 _SPACED = r"\d{1,3}(?:['_]\d{3})+(?!\d)(?:\.\d+)?|\d{1,3}(?: \d{3}){2,}(?![\d-])|\d{1,3} 000(?!\d)"
 NUMBER = rf"(?:{_GROUPED}|{_SPACED}|\d+(?:\.\d+)?(?!\d)|\.\d+)"
-_FRACTION = r"(?:\d+[ -])?\d{1,3}/\d{1,3}(?![\d/])(?:st|nd|rd|ths?|s)?"
+_FRACTION = r"(?:\d+[ -])?\d{1,3}[/⁄]\d{1,3}(?![\d/])(?:st|nd|rds?|ths?|s)?"
 _COMMA = r"\d+,\d{1,2}(?!\d|,\d)"
 _SCIENTIFIC = rf"(?:(?:{NUMBER} ?[×x] ?)?10\^[-+]?\d+|\d+(?:\.\d+)?e[-+]?\d{{1,3}}\b)"
 _BEFORE_UNIT = rf"\d{{1,3}} \d{{3}}(?= ?(?:[€£%]|(?:{one_of((*UNITS, *filter(str.isalpha, CURRENCIES)))})\b))"
@@ -47,7 +47,7 @@ def number(text: str) -> str:
     text = text.lstrip("+-")
     if "^" in text or "e" in text:
         return sign + expression(re.sub("e(.+)", r"×10^\1", text).replace("x", "×"))
-    if "/" in text:
+    if re.search("[/⁄]", text):
         return sign + _mixed(text)
     if re.fullmatch(_COMMA, text):
         text = text.replace(",", ".")
@@ -55,7 +55,7 @@ def number(text: str) -> str:
 
 
 def _mixed(text: str) -> str:
-    match = re.match(r"(?:(\d+)[ -])?(\d+)/(\d+)", text)
+    match = re.match(r"(?:(\d+)[ -])?(\d+)[/⁄](\d+)", text)
     assert match is not None
     whole, top, bottom = match[1], int(match[2]), int(match[3])
     words = fraction(top, bottom)
@@ -65,8 +65,9 @@ def _mixed(text: str) -> str:
 
 
 _CUE_OF_YEARS = rf"(?i:\b(?:{one_of(listed('before year'))})|[,(#])[ -]?"
-COUNTED_NOUN = r" [a-z]+[^\Ws]s\b"
+COUNTED_NOUN = r" (?!(?:was|has|does|this|plus)\b)[a-z]+[^\Ws]s\b"
 _COUNTED_BY_MILLIONS = rf" (?:(?:new|active|monthly|daily|paid|more) )?(?:{one_of(listed('counted by millions'))})\b"
+_OF_MILLIONS = r"(?i:\b(?:population|audience|users|viewers|sales|turnover)\b)[^.!?\d]{0,16}"
 _UNCOUNTED = f"(?!{COUNTED_NOUN})"
 _BY_CONTEXT = (
     (pairs, "101", "[A-Z][a-z]+ ", r"[.,;:!?)]|$| (?:and|or|is|at|in)\b"),
@@ -87,7 +88,8 @@ _BY_CONTEXT = (
     (digits, r"\d{5}", "", r" (?:area|zip|ZIP)\b"),
     (digits, r"(?!\d+000$)(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9})", "(?<!=)", _UNCOUNTED),
     (digits, r"\d{5,6}", r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )", _UNCOUNTED),
-    (digits, r"\d{5,}", r"#|(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|"
+    (digits, r"\d{5,}", "#", ""),
+    (digits, r"\d{5,}", r"(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|"
         r"booking|claim|part|serial|id|otp|cpt|sku)(?: (?:no\.?|number|code|id|is))?:? )", _UNCOUNTED),
     (pairs, r"[1-9]\d{3}", r"(?<!-)\b(?i:port)[ =:]|-p ", ""),
     (pairs, r"[1-9]\d[1-9]\d", r"\b(?:[A-Z]{3,}|H\.R\.) ", _UNCOUNTED),
@@ -115,12 +117,12 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
         raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our|PB for) ")
         return not (
             raced
-            or around.precedes(r" (?:run|race|walk|film|video|resolution|screen|tv|TV|gold)\b")
+            or around.precedes(r" (?:run|race|walk|gold|resolution|(?:film|video|screen|tv|TV|monitor|display|camera|stream|clip)s?)\b")
             or (letter == "K" and text in "2 4 5 8".split() and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
         )
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
     counts = scaled or around.follows(
-        r"(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
+        rf"{_OF_MILLIONS}|(?i:\b(?:about|over|nearly|almost|than|has|have|had|of|to|hit|reached|got|from|by|"
         r"approx\.|around|roughly)) |~|(?<!-)[<>]|[$£€][\d.,]+ ?[-–] ?"
     )
     return around.precedes(rf"\+?(?:{COUNTED_NOUN}|{_COUNTED_BY_MILLIONS})") or (counts and letter != "b")
@@ -134,7 +136,7 @@ def _integer(text: str, around: Around) -> str:
         return decimal(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
         counted = around.precedes(COUNTED_NOUN) and not around.follows(_CUE_OF_YEARS)
-        return decimal(text) if counted and not around.precedes(" (?:was|is|has|does|as)") else year(int(text))
+        return decimal(text) if counted else year(int(text))
     if text.endswith("00") and text[1] != "0":
         return f"{cardinal(int(text[:2]))} hundred"
     return decimal(text)
@@ -144,12 +146,17 @@ _PART_OF = (
     r" (?:of|cups?|miles?|inch|inches|lbs?|pounds?|tsp|tbsp|teaspoons?|tablespoons?|majority|hours?|full|empty)\b"
 )
 _CUE_OF_DATES = (
-    r"(?i:(?:\b|')(?:on|by|until|'?till?|due|before|after|since|from|starting|dated?|expires?|of|for|is|"
+    r"(?i:(?:\b|')(?:on|by|until|'?till?|due|before|after|since|from|dated?|of|for|is|delivery|deadline|"
+    r"(?:start|begin|open|end|close|expire|arrive|ship)s|(?:start|shipp|meet|clos|open)ing|expire|"
     r"(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)(?:[a-z]*day|\.)?,?)) (?:the )?"
 )
 
 _SURE_DATE = r"\b\d\d?/(?:1[3457-9]|2[1-9]|3[01])"  # Of such numbers there are no fractions.
-_COUNTED_THROUGH = r"(?i:\b(?:page|pg\.?|part|step|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
+_COUNTED_THROUGH = r"(?i:\b(?:page|pg\.?|part|step|lap|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
+_CHANGED = (
+    r"(?i:\b(?:reduc|cut|fell|fall|r[io]se|gr[eo]w|increas|decreas|drop|shr[aiu]nk|declin|lower|rais|up|down)[a-z]*\b)"
+    r"[^.!?]{0,24} by "
+)
 _AFTER_A_DATE = (
     rf"(?:{_SURE_DATE}|\b(?i:on|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?) \d\d?/\d\d?) ?(?:[-–]|to|through) ?"
 )
@@ -164,7 +171,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     whole, top, bottom = match[1], match[2], match[3]
     if whole and around.precedes(" price"):
         return None
-    if whole:
+    if whole or "⁄" in match[0]:  # As of "½", which is no date.
         return Said(_mixed(match[0]), kind="fraction")
     first, second = int(top), int(bottom)
     if 12 < first < second and around.precedes(r" (?:on|in) (?:the|my|his|her|our|an?)\b| correct|%"):
@@ -177,7 +184,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
-    counted = around.follows(r"(?<!week )\bof |/\d+ is |\b(?:answer|slope|chance|odds|rest|result|sum|[a-z]) is ")
+    counted = around.follows(r"(?<!week )\bof |/\d+ is |\b(?:answer|slope|chance|odds|rest|result|sum|[a-z]) is |" + _CHANGED)
     amount = first < second and usual and counted and not end
     date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
@@ -213,7 +220,7 @@ def _money(match: re.Match[str], around: Around) -> Said | None:
     whole, _, cents = re.sub(",", "", text).partition(".")
     if magnitude:
         words, unit = f"{number(text)} {MAGNITUDES.get(magnitude, magnitude)}", names[not _adjective(around)]
-    elif re.search("[/^e]", value):
+    elif re.search("[/⁄^e]", value):
         words = number(value)
     elif len(cents) not in (0, 2) or match["symbol"] == "₿":
         words = decimal(text)
@@ -257,11 +264,11 @@ def _before_noun(around: Around) -> bool:
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
     text = written if written in UNITS else written.rstrip(".")
-    if (text == "m" and not gap and around.precedes(_COUNTED_BY_MILLIONS)) or text.startswith("x^"):
+    if (text == "m" and not gap and (around.precedes(_COUNTED_BY_MILLIONS) or around.follows(_OF_MILLIONS))) or text.startswith("x^"):
         return None
     if not _unit_here(text, gap, value, match[0][-1] == ".", around):
         return None
-    part = re.fullmatch(r"(\d+)/(\d+).*", value)
+    part = re.fullmatch(r"(\d+)[/⁄](\d+).*", value)
     one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
     close = not gap and text.isalpha() and (text in "WVA" or text == "mm" or (text[:-1] and text[:-1] not in UNITS))
     close = close or (match[0][-1] == "." and text in ("hr", "min", "sec", "wk", "mo", "yr"))
@@ -361,7 +368,7 @@ def _inches(match: re.Match[str], around: Around) -> Said | None:
     if _quoted(around):
         return None
     singular = (
-        re.match(r"1$|\d+/", match[1])
+        re.match(r"1$|\d+[/⁄]", match[1])
         or _before_noun(around)
         or around.follows(r"\b[Aa]n? ")
         or around.precedes(r" (?:\d[kK]\b|(?!AGL|MSL)[A-Z]{2}|[A-Z][a-z])")
@@ -404,7 +411,7 @@ POWER = r"(?:\^(?:[-+]?(?:\d+|[A-Za-z]\b)|[({][^(){}]{1,12}[)}]))"
 _CLOSE = rf"(?:(?:\)|\(\)|\|(?!\w)|!(?= ?[=+*/)]| - |-| [a-z])(?!=)|{POWER}){{0,8}})"
 _NAMED = "log|sin|cos|tan|mod|ln"
 _OPERATOR = (
-    r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/→∈∩∪])\s?|\s[-–]\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
+    r"(?:\s?(?:==|!=|<=|>=|[=<>≤≥≠≈±+×*·÷/⁄→∈∩∪])\s?|\s[-–]\s|-|\|(?=\w)|(?=\()|, ?(?=-?[\w.]+\))|"
     rf" (?=(?:{_NAMED})\b)|(?:(?<=log)|(?<=sin)|(?<=cos)|(?<=tan)|(?<=mod)|(?<=ln)) (?=[\w(])|"
     r"(?<=\^\d)(?=[Α-ω(])|(?:(?<=sin\^\d)|(?<=cos\^\d)|(?<=tan\^\d)) ?(?=[a-zΑ-ω]))"
 )
@@ -441,7 +448,7 @@ def expression(text: str) -> str:
     """The words of a formula; brackets have no sound."""
     found: list[str] = []
     parts = re.findall(
-        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+(?:\.\d+)?e[-+]?\d+|\d+/\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
+        r"\^\s*(?:[({][^(){}]*[)}]|[-+]?(?:\d+|\w))|\d+(?:\.\d+)?e[-+]?\d+|\d+[/⁄]\d+|\d+(?:,\d{3})*(?:\.\d+)?|\.\d+|[A-Za-z]+|[Α-ω]|==|!=|<=|>=|\S",
         text,
     )
     for place, part in enumerate(parts):
@@ -510,8 +517,8 @@ FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
 # fmt: off
 CLASSES = (
-    semiotic("fraction", r"1/([24])(?= (?:price|past)\b)", say={"2": "half", "4": "quarter"}),
-    semiotic("fraction", rf"1/2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after=r"\b(?:every|each) "),
+    semiotic("fraction", r"1[/⁄]([24])(?= (?:price|past)\b)", say={"2": "half", "4": "quarter"}),
+    semiotic("fraction", rf"1[/⁄]2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after=r"\b(?:every|each) "),
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
@@ -556,8 +563,8 @@ CLASSES = (
     semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2,3}}\b|$)", say=_inches,
         quantity=True, unless=r"(?<!\w)'[^']*"),
-    semiotic("measure", rf"{_DEGREES}° ?(?:0?{_DEGREES}' ?)?(?:0?{_DEGREES}(?:\"|'') ?)?([NSEW])\b",
-        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds] {4:compass}"),
+    semiotic("measure", rf"{_DEGREES}° ?(?:0?{_DEGREES}' ?)?(?:0?{_DEGREES}(?:\"|'') ?)?(?:([NSEW])\b|(?<=['\"]))",
+        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds][ {4:compass}]"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
@@ -596,7 +603,7 @@ CLASSES = (
     semiotic("score", r"(\d\d?)-0(?![-\d])", say="{1:number} and oh",
         after=r"\b(?:went|go|goes|going|starte?d?|opened|improved? to|record (?:of|is)) "),
     semiotic("cardinal", r"([2-9])-0(?![-\d])", say="{1:number} oh", after=r"\b[Bb]ig "),
-    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})/(\d{1,6})(st|nd|rd|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
+    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})[/⁄](\d{1,6})(st|nd|rds?|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
     semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say="{1:number} {1:tablespoon/tablespoons}", quantity=True),
     semiotic("measure", rf"({VALUE}) ?t\.(?= (?!of\b)[a-z])", say="{1:number} {1:teaspoon/teaspoons}", quantity=True),

@@ -79,7 +79,7 @@ class _Group(str):
     def __format__(self, form: str) -> str:
         one, both, many = form.partition("/")
         if both:
-            return one if re.match(r"1$|\d+/", self) else many
+            return one if re.match(r"1$|\d+[/⁄]", self) else many
         return FORMS[form](str(self)) if form and self else str(self)
 
 

@@ -23,7 +23,7 @@ FOLDED = (
     | dict.fromkeys("„«»″", '"')
     | dict.fromkeys("‐‑−﹣－", "-")
     | dict.fromkeys("•¿¡™®", " ")
-    | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
+    | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "∕": "/", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
     | {"♭": " flat ", "♯": " sharp ", "♩": " quarter note "}
 )
 KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%^*_/\\|<>~“”—…·°★☆" + END + "".join(SIGNS))
@@ -86,7 +86,7 @@ def _fold(character: str, before: str) -> str | None:
         return str(unicodedata.decimal(character))
     expanded = unicodedata.normalize("NFKD", character)
     if "⁄" in expanded:
-        return (" " if before.isalnum() else "") + expanded.replace("⁄", "/")
+        return (" " if before.isalnum() else "") + expanded
     plain = "".join(part for part in expanded if unicodedata.category(part) != "Mn")
     if plain and plain != character:
         parts = [_fold(part, "") for part in plain]
@@ -102,6 +102,7 @@ def write_out(text: str, british: bool = False) -> Written:
     plain = re.sub(r"\s+", " ", plain).strip(f" {END}")
     plain = re.sub(rf"[^\s{END}]{{{LONGEST_WORD}}}", r"\g<0> ", plain)
     plain = re.sub(r"(?<!\d )(?<![\w)?])(?<!\d[\"'])–(?=(?:[A-Z]{1,2}\$|[.$£€¥₹])?\d)", "-", plain)
+    plain = re.sub(r"(?:(?<=\b[a-z])|(?<=\b[a-z]\^\d))–(?=\d)", "-", plain)
     plain = re.sub(r"([$£€])\((\d[\d,.]*)\)", r"-\1\2", plain)
     plain = re.sub(r"(?<=[\w)])\*\*(?=[\w(-])", "^", plain)
     plain = re.sub(r"(?<=\.\d\d)(?:\^9(?=/gal)| 9/10(?=/| a | per ))", "9", plain)
