@@ -151,19 +151,17 @@ def _telephone(match: re.Match[str], around: Around) -> str | None:
         return None
     if " " in text and not re.match(r"[0+(]", text) and not around.follows(_CUE_OF_TELEPHONES):
         groups = [len(one) for one in re.findall(r"\d+", text)]
-        if groups not in ([3, 2, 4], [4, 6, 5], [4, 3, 3]) and not (len(groups) > 3 and {4} == {*groups[:-1]}):
+        if groups not in ([3, 3, 4], [3, 2, 4], [4, 6, 5], [4, 3, 3]) and {4} != {*groups[:-1]}:
             return None
-    if around.follows("(?<!number)(?<!mobile)(?<!phone) is ") and re.fullmatch(_THOUSANDS, text):
-        return None
     if count < 7 and not around.follows(_CUE_OF_TELEPHONES):
         return None
     said = [digits(one) for one in re.findall(r"\d+", text)]
     return ("plus " if text.startswith("+") else "") + ", ".join(said)
 
 
-_THOUSANDS = r"[1-9]\d?(?: \d{3}){2,}|[1-9][\d ]+ 000"
 _CUE_OF_TELEPHONES = (
-    r"(?i:\b(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|number|reach|at|is|us|id)\.?:? )(?:us at )?"
+    r"(?i:\b(?:(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|work|number|reach)(?: is)?|at|us|id)"
+    r"\.?:? )(?:us at )?"
 )
 
 

@@ -67,7 +67,7 @@ def _mixed(text: str) -> str:
 _CUE_OF_YEARS = rf"(?i:\b(?:{one_of(listed('before year'))})|[,(#])[ -]?"
 COUNTED_NOUN = r" (?!(?:was|has|does|this|plus)\b)[a-z]+[^\Ws]s\b"
 _COUNTED_BY_MILLIONS = rf" (?:(?:new|active|monthly|daily|paid|more) )?(?:{one_of(listed('counted by millions'))})\b"
-_OF_MILLIONS = r"(?i:\b(?:population|audience|users|viewers|sales|turnover)\b)[^.!?\d]{0,16}"
+_OF_MILLIONS = rf"(?i:\b(?:{one_of(listed('before millions'))})\b)[^!?]{{0,30}}"
 _UNCOUNTED = f"(?!{COUNTED_NOUN})"
 _BY_CONTEXT = (
     (pairs, "101", "[A-Z][a-z]+ ", r"[.,;:!?)]|$| (?:and|or|is|at|in)\b"),
@@ -117,7 +117,7 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
         raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our|PB for) ")
         return not (
             raced
-            or around.precedes(r" (?:run|race|walk|gold|resolution|(?:film|video|screen|tv|TV|monitor|display|camera|stream|clip)s?)\b")
+            or around.precedes(rf" (?:{one_of(listed('after 4K'))})s?\b")
             or (letter == "K" and text in "2 4 5 8".split() and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
         )
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
@@ -137,9 +137,7 @@ def _integer(text: str, around: Around) -> str:
     if "1010" <= text <= "2199" and not text.endswith("00"):
         counted = around.precedes(COUNTED_NOUN) and not around.follows(_CUE_OF_YEARS)
         return decimal(text) if counted else year(int(text))
-    if text.endswith("00") and text[1] != "0":
-        return f"{cardinal(int(text[:2]))} hundred"
-    return decimal(text)
+    return pairs(text) if text.endswith("00") and text[1] != "0" else decimal(text)
 
 
 _PART_OF = (
@@ -152,11 +150,8 @@ _CUE_OF_DATES = (
 )
 
 _SURE_DATE = r"\b\d\d?/(?:1[3457-9]|2[1-9]|3[01])"  # Of such numbers there are no fractions.
-_COUNTED_THROUGH = r"(?i:\b(?:page|pg\.?|part|step|lap|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
-_CHANGED = (
-    r"(?i:\b(?:reduc|cut|fell|fall|r[io]se|gr[eo]w|increas|decreas|drop|shr[aiu]nk|declin|lower|rais|up|down)[a-z]*\b)"
-    r"[^.!?]{0,24} by "
-)
+_COUNTED_THROUGH = r"(?i:\b(?:pa?ge?\.?|part|step|lap|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
+_CHANGED = rf"\b(?i:{one_of(listed('change'))})\b[^.!?]{{0,24}} by "
 _AFTER_A_DATE = (
     rf"(?:{_SURE_DATE}|\b(?i:on|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?) \d\d?/\d\d?) ?(?:[-–]|to|through) ?"
 )
@@ -184,7 +179,7 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
         return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
-    counted = around.follows(r"(?<!week )\bof |/\d+ is |\b(?:answer|slope|chance|odds|rest|result|sum|[a-z]) is |" + _CHANGED)
+    counted = around.follows(rf"(?<!week )\bof |/\d+ is |\b(?:{one_of(listed('amount'))}|[a-z]) is |{_CHANGED}")
     amount = first < second and usual and counted and not end
     date = not amount and 1 <= month <= 12 and 1 <= day <= 31 and not match[4] and (top[0] != "0" or len(top) == 2)
     part = match[4] or around.precedes(rf"(?: (?:to|and|or) \d+/\d+)?(?:{_PART_OF})")
@@ -194,10 +189,8 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
-    if not usual and 12 < first < second:
-        return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
-    if len(top) == 4 and len(bottom) == 3:
-        return Said(f"{year(first)} slash {cardinal(second)}", kind="identifier")
+    if (not usual and 12 < first < second) or (len(top) == 4 and len(bottom) == 3):
+        return Said(f"{(year if len(top) == 4 else cardinal)(first)} slash {cardinal(second)}", kind="identifier")
     if named and not (first < second and usual) and not part:
         return named
     return Said(fraction(first, second), kind="fraction")
@@ -264,9 +257,8 @@ def _before_noun(around: Around) -> bool:
 def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
     text = written if written in UNITS else written.rstrip(".")
-    if (text == "m" and not gap and (around.precedes(_COUNTED_BY_MILLIONS) or around.follows(_OF_MILLIONS))) or text.startswith("x^"):
-        return None
-    if not _unit_here(text, gap, value, match[0][-1] == ".", around):
+    millions = text == "m" and not gap and (around.precedes(_COUNTED_BY_MILLIONS) or around.follows(_OF_MILLIONS))
+    if millions or text.startswith("x^") or not _unit_here(text, gap, value, match[0][-1] == ".", around):
         return None
     part = re.fullmatch(r"(\d+)[/⁄](\d+).*", value)
     one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
@@ -518,7 +510,7 @@ FORMS["currency"] = lambda text: CURRENCIES[text][1]
 # fmt: off
 CLASSES = (
     semiotic("fraction", r"1[/⁄]([24])(?= (?:price|past)\b)", say={"2": "half", "4": "quarter"}),
-    semiotic("fraction", rf"1[/⁄]2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after=r"\b(?:every|each) "),
+    semiotic("fraction", rf"1[/⁄]2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after="every |each "),
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
     semiotic("money", rf"(?P<sign>{_SIGN}){_MONEY_VALUE}{_MANY}(?= ?[^\w\s]| ?(?:{_CODE})))? ?",
@@ -603,7 +595,8 @@ CLASSES = (
     semiotic("score", r"(\d\d?)-0(?![-\d])", say="{1:number} and oh",
         after=r"\b(?:went|go|goes|going|starte?d?|opened|improved? to|record (?:of|is)) "),
     semiotic("cardinal", r"([2-9])-0(?![-\d])", say="{1:number} oh", after=r"\b[Bb]ig "),
-    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})[/⁄](\d{1,6})(st|nd|rds?|ths?|s)?(?![\d/])", say=_slashed, quantity=True),
+    semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})[/⁄](\d{1,6})(st|nd|rds?|ths?|s)?(?![\d/])", say=_slashed,
+        quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
     semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say="{1:number} {1:tablespoon/tablespoons}", quantity=True),
     semiotic("measure", rf"({VALUE}) ?t\.(?= (?!of\b)[a-z])", say="{1:number} {1:teaspoon/teaspoons}", quantity=True),

@@ -23,8 +23,8 @@ FOLDED = (
     | dict.fromkeys("„«»″", '"')
     | dict.fromkeys("‐‑−﹣－", "-")
     | dict.fromkeys("•¿¡™®", " ")
-    | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "∕": "/", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
-    | {"♭": " flat ", "♯": " sharp ", "♩": " quarter note "}
+    | {"‒": "–", "―": "—", "℃": "°C", "℉": "°F", "№": " number ", "μ": "µ", "µ": "µ", "Ω": "Ω", "º": "°", "〜": "~"}
+    | {"∕": "/", "♭": " flat ", "♯": " sharp ", "♩": " quarter note "}
 )
 KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%^*_/\\|<>~“”—…·°★☆" + END + "".join(SIGNS))
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿⁱ]+")
@@ -169,9 +169,7 @@ def _sentence(found: list[Token], ended: bool) -> Iterator[Sentence]:
     text = text.strip()
     if not any(map(str.isalnum, text)):
         return
-    if ended and text[-1].isalnum():
-        text += "."
-    elif ended and text[-1] in ",;:—–-":
+    if ended and (text[-1].isalnum() or text[-1] in ",;:—–-"):
         text = text.rstrip(" ,;:—–-") + "."
     yield Sentence(text, tuple(found))
 
