@@ -14,10 +14,10 @@ from __future__ import annotations
 import functools
 import logging
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from torch import Tensor
 from paretone.reading import first_line
 
 _log = logging.getLogger(__name__)
+Code = TypeVar("Code")
 
 Truncation = tuple[float, int, float]
 """Temperature, k and p of :func:`truncated`."""
@@ -150,16 +151,30 @@ def _machine_code_for(numbers: Tensor) -> ModuleType | None:
     return machine_code() if plain else None
 
 
-@functools.cache
-def machine_code() -> ModuleType | None:
-    """:mod:`paretone.sampling.compiled_tokens`, if numba compiles here."""
-    try:
-        from paretone.sampling import compiled_tokens
+def unless_numba_fails(consequence: str) -> Callable[[Callable[[], Code]], Callable[[], Code | None]]:
+    """Decorates a function that imports and tries machine code, and gives its module: it is called once, and gives
+    ``None`` if that fails; the log says so, and the ``consequence``."""
 
-        compiled_tokens.draw_from(torch.ones(1).numpy(), 0.0)
-    except Exception as error:  # Numba and LLVM raise errors of many kinds.
-        _log.warning("Tokens are drawn by torch, slower: numba failed (%s).", first_line(error))
-        return None
+    def decorated(tried: Callable[[], Code]) -> Callable[[], Code | None]:
+        @functools.cache
+        def found() -> Code | None:
+            try:
+                return tried()
+            except Exception as error:  # Numba and LLVM raise errors of many kinds.
+                _log.warning("%s: numba failed (%s).", consequence, first_line(error))
+                return None
+
+        return functools.wraps(tried)(found)
+
+    return decorated
+
+
+@unless_numba_fails("Tokens are drawn by torch, slower")
+def machine_code() -> ModuleType:
+    """:mod:`paretone.sampling.compiled_tokens`, if numba compiles here."""
+    from paretone.sampling import compiled_tokens
+
+    compiled_tokens.draw_from(torch.ones(1).numpy(), 0.0)
     return compiled_tokens
 
 

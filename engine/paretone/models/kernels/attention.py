@@ -9,8 +9,6 @@ lock; several threads share the heads of torch's operator.
 
 from __future__ import annotations
 
-import functools
-import logging
 from collections.abc import Sequence
 from functools import partial
 from timeit import Timer
@@ -21,9 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
-from paretone.reading import first_line
+from paretone.sampling.tokens import unless_numba_fails
 
-_log = logging.getLogger(__name__)
 PAYS = 0.8
 """Share of the operator's time that machine code may take and be used: chance must not decide."""
 TRIALS = 5
@@ -50,22 +47,21 @@ def attend(
     return torch.cat([operator(*part) for part in parts], dim=2)
 
 
-@functools.cache
+@unless_numba_fails("Attention runs in torch")
 def machine_code() -> ModuleType | None:
     """:mod:`paretone.models.kernels.compiled_attention`, if it compiles here, is right, and faster by a measurement of
-    some milliseconds."""
+    some milliseconds on one thread."""
+    from paretone.models.kernels import compiled_attention
+
     query, key, value = torch.randn(3, 1, 4, 261, 64, generator=torch.Generator().manual_seed(0))
     operator = partial(F.scaled_dot_product_attention, query, key, value)
-    try:
-        from paretone.models.kernels import compiled_attention
-
-        code = partial(compiled_attention.attention, query, key, value, [])
-        if not torch.allclose(code(), operator(), atol=1e-4):
-            raise ArithmeticError("its results are wrong")
-    except Exception as error:  # Numba and LLVM raise errors of many kinds.
-        _log.warning("Attention runs in torch: numba failed (%s).", first_line(error))
-        return None
+    code = partial(compiled_attention.attention, query, key, value, [])
+    if not torch.allclose(code(), operator(), atol=1e-4):
+        raise ArithmeticError("its results are wrong")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     by_code, by_operator = (min(Timer(one).repeat(TRIALS, 1)) for one in (code, operator))
+    torch.set_num_threads(threads)
     return compiled_attention if by_code < PAYS * by_operator else None
 
 

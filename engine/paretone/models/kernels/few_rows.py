@@ -9,7 +9,6 @@ cores large weights stay with torch where that is measured to be faster.
 from __future__ import annotations
 
 import functools
-import logging
 import math
 from collections.abc import Callable
 from functools import partial
@@ -21,9 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.reading import first_line
+from paretone.sampling.tokens import unless_numba_fails
 
-_log = logging.getLogger(__name__)
 Product = Callable[[Tensor], Tensor]
 """Maps (rows, inputs) to (rows, outputs)."""
 LARGE = 2_000_000
@@ -66,22 +64,18 @@ def half_scale(weight: Tensor) -> float | None:
     return scale if float((scaled.half().float() - scaled).abs().max()) <= 2.0**-25 else None
 
 
-@functools.cache
-def machine_code() -> ModuleType | None:
+@unless_numba_fails("Passes run in torch, slower")
+def machine_code() -> ModuleType:
     """:mod:`paretone.models.kernels.one_call`, if its code can be compiled here and multiplies correctly."""
-    try:
-        from paretone.models.kernels import one_call
+    from paretone.models.kernels import one_call
 
-        generator = torch.Generator().manual_seed(0)
-        weight, bias = torch.randn(96, 48, generator=generator).half().float(), torch.randn(96, generator=generator)
-        rows = torch.randn(7, 48, generator=generator)
-        tried = [BlockProduct(weight, bias, half=half) for half in (False, True)]
-        if not all(torch.allclose(one(rows), F.linear(rows, weight, bias), atol=1e-4) for one in tried):
-            raise ArithmeticError("its products are wrong")
-        one_call.prepare()
-    except Exception as error:  # Numba and LLVM raise errors of many kinds.
-        _log.warning("Passes run in torch, slower: numba failed (%s).", first_line(error))
-        return None
+    generator = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn(96, 48, generator=generator).half().float(), torch.randn(96, generator=generator)
+    rows = torch.randn(7, 48, generator=generator)
+    tried = [BlockProduct(weight, bias, half=half) for half in (False, True)]
+    if not all(torch.allclose(one(rows), F.linear(rows, weight, bias), atol=1e-4) for one in tried):
+        raise ArithmeticError("its products are wrong")
+    one_call.prepare()
     return one_call
 
 

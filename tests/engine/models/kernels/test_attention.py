@@ -11,9 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.models.kernels import attention
 from paretone.models.kernels.attention import attend
+from paretone.sampling.tokens import unless_numba_fails
 
 compiled_attention = pytest.importorskip("paretone.models.kernels.compiled_attention", exc_type=ImportError)
-_chosen = attention.machine_code.__wrapped__
+_chosen = unless_numba_fails("Attention runs in torch")(attention.machine_code.__wrapped__)
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +94,7 @@ def test_its_operations_are_counted() -> None:
 def test_where_numba_fails_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_attention, "attention", lambda *given: given[2] + 1)
     said: list[logging.LogRecord] = []
-    log, handler = logging.getLogger(attention.__name__), logging.Handler()
+    log, handler = logging.getLogger(unless_numba_fails.__module__), logging.Handler()
     monkeypatch.setattr(handler, "emit", said.append)
     log.addHandler(handler)
     try:
