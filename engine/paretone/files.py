@@ -52,10 +52,11 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which is put at ``path`` atomically after the block. Readers, also after a crash, find the old
-    file or the new one. Raises :class:`OSError`, and what the block raises, without any change or left file. Files left
-    by a process killed while writing are removed by a later one: :func:`clear_abandoned`."""
+def replacing(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
+    """A file to write, which is put at ``path`` atomically after the block, with the permissions ``mode``, if given.
+    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`, and what the block raises,
+    without any change or left file. Files left by a process killed while writing are removed by a later one:
+    :func:`clear_abandoned`."""
     clear_abandoned(path.parent)
     # In the same folder, because renaming works only within a file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
@@ -64,7 +65,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _permissions(path))
+        os.chmod(name, _permissions(path) if mode is None else mode)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -9,8 +9,9 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +19,28 @@ from paretone import files
 from paretone.errors import PlainError, StudyError
 from paretone.front_end.pronunciations import in_force
 from paretone.models import catalogue
+from paretone.observer import RemainingTime
 from paretone.reading import decoded, read_bytes
 from paretone.remote import wire
 from paretone.remote.mirror import Asking, Mirror
-from paretone.remote.places import DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, kept, moved, on_host
+from paretone.remote.places import DATA, MADE, RESOURCE, SENT, THERE, WRITTEN, Parcel, kept, moved, on_host, parts_of
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.events import Event, JobCancelled, JobFailed
 from paretone.studies import definition
 from paretone.studies.evaluation_sets import EvaluationSet
 from paretone.studies.servers import CLONED
+from paretone.wording import grouped
 
 _MIRROR_SECONDS = 1.0
+_TOLD_SECONDS = 0.25
+"""Between two figures of a transfer; shorter ones say nothing."""
 
 
 class Carrier:
-    def __init__(
-        self, host: str, data: Path, request: Asking, tell: Callable[[Event], None], goes_on: Callable[[int], bool]
-    ) -> None:
-        """``data``: this machine's data folder; ``tell`` gets progress; ``goes_on``: whether a job is not cancelled."""
-        self._host, self._data, self._request, self._tell, self._goes_on = host, data, request, tell, goes_on
+    def __init__(self, host: str, data: Path, request: Asking, tell: Callable[[Event], None]) -> None:
+        """``data``: this machine's data folder; ``tell`` gets progress."""
+        self._host, self._data, self._request, self._tell = host, data, request, tell
         self.mirrors: dict[int, Mirror] = {}
         self._mirrored = 0.0
 
@@ -84,22 +87,32 @@ class Carrier:
         return content
 
     async def _send_parcel(self, job: int, parcel: Parcel) -> None:
-        """Send the files that the host lacks, with progress and until the job is cancelled."""
+        """Send the files that the host lacks."""
         lacking = set(await self.ask("together", content=parcel.listing))
         left = {sent: parcel.paths[name] for name, sent in parcel.names.items() if sent in lacking}
-        sizes, started, done = {sent: path.stat().st_size for sent, path in left.items()}, time.monotonic(), 0
+        sizes = {sent: path.stat().st_size for sent, path in left.items()}
+        told = self._told(job, sum(sizes.values()), "Sending files to")
         for sent, path in left.items():
-            if not self._goes_on(job):
-                raise PlainError("Cancelled.")
-            total, seconds = sum(sizes.values()), time.monotonic() - started
-            estimate = seconds * (total - done) / done if done else None
-            if len(left) > 1:
-                self._tell(events.Progress(job, done, total, estimate, f"Sending files to {self._host}"))
-            with open(path, "rb") as file:
-                async with self._request(params={"file": sent}, data=file):
-                    done += sizes[sent]
+            async with self._request(params={"file": sent}, data=told(parts_of(path, sizes[sent]))):
+                pass
         if left:
             await self.ask("together", content=parcel.listing)
+
+    def _told(self, job: int, total: int, doing: str) -> Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]:
+        """Passes parts of files on, and tells now and then how many of the ``total`` bytes that were."""
+        remaining, done, last = RemainingTime(), 0, time.monotonic()
+
+        async def passed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+            nonlocal done, last
+            async for part in parts:
+                yield part
+                done += len(part)
+                if time.monotonic() > last + _TOLD_SECONDS:
+                    last = time.monotonic()
+                    text = f"{doing} {self._host}: {grouped(done / 1e6, 1)} of {grouped(total / 1e6, 1)} MB"
+                    self._tell(events.Progress(job, done, total, remaining.update(done, total), text))
+
+        return passed
 
     async def _sent_study(self, command: commands.RunStudy) -> commands.RunStudy:
         """Send a study's file, with its recordings and texts, and have its results mirrored."""
@@ -161,7 +174,7 @@ class Carrier:
             due = isinstance(event, events.StudyBegun | events.StudyTakeDone)
             if last or (due and time.monotonic() - self._mirrored > _MIRROR_SECONDS):
                 started = time.monotonic()
-                await mirror.fetch(self.ask, self._fetch)
+                await mirror.fetch(self.ask, partial(self._fetch, event.job))
                 # Long copies are rarer: they take half of the time at most.
                 self._mirrored = 2 * time.monotonic() - started
             if isinstance(event, events.StudyBegun | events.StudyTakeDone | events.StudyEnded):
@@ -177,27 +190,33 @@ class Carrier:
                 changes["folder"] = submitted.folder
             case commands.MeasureRoofline(), events.RooflineMeasured() if submitted.trace:
                 path = Path(submitted.trace)
-                async with self._request("fetch", f"made/{event.job}/{path.name}") as answer:
-                    files.write(path, await answer.read())
+                await self._fetch(event.job, {f"made/{event.job}/{path.name}": files.target(path)})
         return replace(event, **changes)
 
-    async def _fetch(self, name: str, place: Path) -> None:
-        async with self._request("fetch", name) as answer:
-            await kept(place, answer.content_length or 0, answer.content.iter_any())
+    async def _fetch(self, job: int, places: Mapping[str, Path]) -> None:
+        """Fetch files by their names. Raises :class:`PlainError`."""
+        sizes = await self.ask("sizes", "\n".join(places)) if places else []
+        told = self._told(job, sum(sizes), "Fetching files from")
+        for (name, place), size in zip(places.items(), sizes, strict=True):
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                async with self._request("fetch", name) as answer:
+                    await kept(place, size, told(answer.content.iter_any()))
+            except ConnectionError:
+                raise
+            except OSError as error:
+                raise PlainError(f"{place} could not be written: {files.reason(error)}.") from error
 
     async def _bring(self, job: int, folder: Path, names: tuple[str, ...]) -> None:
         """Fetch the files of an export, all or none. Raises :class:`PlainError`."""
-        places = [folder / name for name in names]
-        if taken := next((one for one in places if one.exists()), None):
+        places = {f"made/{job}/{name}": folder / name for name in names}
+        if taken := next((one for one in places.values() if one.exists()), None):
             raise PlainError(f"{taken} is there already and was not replaced; choose another folder.")
         try:
-            for name, place in zip(names, places, strict=True):
-                await self._fetch(f"made/{job}/{name}", place)
-        except BaseException as error:
-            for one in places:
+            await self._fetch(job, places)
+        except BaseException:
+            for one in places.values():
                 one.unlink(missing_ok=True)
-            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
-                raise PlainError(f"{folder} could not be written: {files.reason(error)}.") from error
             raise
 
 

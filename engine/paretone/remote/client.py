@@ -15,16 +15,16 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import aiohttp
 
 from paretone import __version__
-from paretone.errors import PlainError
+from paretone.errors import Cancelled, PlainError
 from paretone.remote import wire
 from paretone.remote.carrying import Carrier
 from paretone.session import commands, events
@@ -40,6 +40,7 @@ STALL_SECONDS = 10.0
 _CLOSE_SECONDS = 10.0
 _TAKE_OVER_SECONDS = 60.0
 TAKE_OVER, INSTALL = "Take over", "Install there"
+Result = TypeVar("Result")
 
 
 class LinkError(PlainError):
@@ -52,12 +53,13 @@ class LinkError(PlainError):
 
 
 class Link(Protocol):
-    """The way to an engine: opens a local port that leads to it."""
+    """The way to an engine."""
 
     host: str
 
-    async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
-        """Local port and token; ``say`` tells what is done. Raises :class:`LinkError`."""
+    async def open(self, say: Callable[[str], None]) -> tuple[int | str, str]:
+        """Local port, or path of a socket, that leads to the engine, and its token; ``say`` tells what is done. Raises
+        :class:`LinkError`."""
 
     async def close(self) -> None: ...
 
@@ -114,9 +116,11 @@ class RemoteEngine(Posting):
         self._trips: deque[float] = deque(maxlen=5)
         self._techniques: frozenset[str] = frozenset()
         self._loaded: commands.LoadModel | None = None
-        self._carrier = Carrier(link.host, data, self._request, self._post, lambda job: job in self._jobs)
+        self._carrier = Carrier(link.host, data, self._request, self._post)
+        self._transfers: dict[int, asyncio.Task[Any]] = {}
+        """Jobs whose files are being sent or fetched."""
         self._failed: dict[int, str] = {}
-        """Sentences of jobs whose results could not be brought here."""
+        """Jobs whose results could not be brought here: why not, or ``""`` if that was cancelled."""
         self._ending = False
         self._gone = ""
         """Why the host cannot be used any more."""
@@ -179,8 +183,7 @@ class RemoteEngine(Posting):
     async def _connected(self) -> str:
         """Use a connection until it breaks; the reason."""
         try:
-            port, token = await self._link.open(lambda sentence: self._tell(sentence=sentence))
-            await self._talk(port, token)
+            await self._talk(*await self._link.open(lambda sentence: self._tell(sentence=sentence)))
         except LinkError as error:
             if error.lasting and not self._gone:
                 self._give_up(str(error), error.remedy)
@@ -212,10 +215,11 @@ class RemoteEngine(Posting):
         self._post(event)
 
     # --- A connection -------------------------------------------------------------------------------------------------
-    async def _talk(self, port: int, token: str) -> None:
+    async def _talk(self, way: int | str, token: str) -> None:
+        port, connector = (way, None) if isinstance(way, int) else (80, aiohttp.UnixConnector(way))
         address, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}
         times = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(address, headers=headers, timeout=times) as session:
+        async with aiohttp.ClientSession(address, connector=connector, headers=headers, timeout=times) as session:
             try:
                 async with asyncio.timeout(self._stall):
                     socket = await session.ws_connect(wire.PATH, max_msg_size=wire.LARGEST_EVENT, compress=0)
@@ -321,28 +325,45 @@ class RemoteEngine(Posting):
         if isinstance(event, events.ModelLoaded) and isinstance(submitted, commands.LoadModel):
             self._loaded = submitted
         try:
-            event = await self._carrier.brought(event, submitted)
-        except PlainError as error:
+            event = await self._transferred(event.job, self._carrier.brought(event, submitted))
+        except (PlainError, Cancelled) as error:
             self._failed[event.job] = str(error)
         if isinstance(event, ENDINGS):
-            if (sentence := self._failed.pop(event.job, "")) and isinstance(event, JobFinished):
-                event = JobFailed(event.job, sentence)
+            if (sentence := self._failed.pop(event.job, None)) is not None and isinstance(event, JobFinished):
+                event = JobFailed(event.job, sentence) if sentence else JobCancelled(event.job)
             self._end(event)
         elif event.job not in self._failed:
             self._post(event)
 
+    async def _transferred(self, job: int, work: Coroutine[Any, Any, Result]) -> Result:
+        """Result of ``work`` with files of ``job``. Raises :class:`Cancelled` once the job is cancelled."""
+        task = self._transfers[job] = asyncio.ensure_future(work)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if (own := asyncio.current_task()) is not None and own.cancelling():  # The line broke.
+                raise
+            raise Cancelled from None
+        finally:
+            self._transfers.pop(job, None)
+
     # --- Commands and questions ---------------------------------------------------------------------------------------
     def _enqueue(self, command: Command) -> None:
         if isinstance(command, commands.ShutDown):
+            for one in [one for one in self._waiting if one.carried_out_by]:
+                self._enqueue(commands.Cancel(0, one.job))
             if self._session is None and self._task is not None:
                 self._ending = True
                 self._task.cancel()
-        elif isinstance(command, commands.Cancel | commands.PauseStudy) and (
-            found := next((one for one in self._waiting if one.job == command.target and one.carried_out_by), None)
-        ):
-            self._waiting.remove(found)
-            self._end(JobCancelled(found.job))
-            return
+        elif isinstance(command, commands.Cancel | commands.PauseStudy):
+            found = next((one for one in self._waiting if one.job == command.target and one.carried_out_by), None)
+            transfer = self._transfers.get(command.target)
+            if transfer is not None and (found or isinstance(command, commands.Cancel)):
+                transfer.cancel()
+            if found is not None:
+                self._waiting.remove(found)
+                self._end(JobCancelled(found.job))
+                return
         elif command.carried_out_by:
             self._jobs[command.job] = command
             if self._gone:
@@ -358,12 +379,13 @@ class RemoteEngine(Posting):
             while self._waiting:
                 command = self._waiting[0]
                 try:
-                    content = await self._carrier.prepared(command, self._techniques)
+                    preparing = self._carrier.prepared(command, self._techniques)
+                    content = await self._transferred(command.job, preparing)
                     message = wire.message(wire.COMMAND, content, self._number + 1)
                     if len(message) > wire.LARGEST_COMMAND:
                         most = wire.LARGEST_COMMAND >> 20
                         raise PlainError(f"That is more than the {most} MB that go to a host at once; take less of it.")
-                except PlainError as error:
+                except (PlainError, Cancelled) as error:
                     if self._waiting and self._waiting[0] is command:
                         self._waiting.popleft()
                         self._end(JobFailed(command.job, str(error)))

@@ -25,15 +25,21 @@ _DIGEST = 8
 _MOST_BLOCKS = 256
 """In one answer."""
 Asking = Callable[..., Any]
-"""Asks the host, with the fields of :class:`paretone.remote.wire.Ask`; or fetches a file of it to a path here."""
+"""Asks the host, with the fields of :class:`paretone.remote.wire.Ask`; or fetches its files of some names to paths
+here."""
 
 
 @contextmanager
 def _copying(folder: Path) -> Iterator[None]:
     """Raise :class:`StudyError` with the reason if the study in ``folder`` cannot be copied within."""
     problem = f"The study in {folder} could not be copied"
-    with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
-        yield
+    try:
+        with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
+            yield
+    except StudyError as error:
+        if isinstance(error.__cause__, ConnectionError):  # The line broke: it is copied once there is one again.
+            raise error.__cause__ from None
+        raise
 
 
 def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
@@ -100,10 +106,8 @@ class Mirror:
                     file.truncate(found["size"])
                 more = found["more"]
             (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
-            for take in sorted(_takes(self._copy)):
-                place = self.folder / AUDIO / f"{take}.wav"
-                if not place.exists():
-                    await fetch(f"studies/{self.key}/{AUDIO}/{place.name}", place)
+            places = [self.folder / AUDIO / f"{take}.wav" for take in sorted(_takes(self._copy))]
+            await fetch({f"studies/{self.key}/{AUDIO}/{one.name}": one for one in places if not one.exists()})
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))

@@ -8,6 +8,7 @@ What a job writes is made in a folder of its own on the host, from which the win
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -32,6 +33,7 @@ DATA, RESOURCE, SENT, MADE = "data:", "resource:", "sent:", "made:"
 THERE = "there:"
 """Begins the path of a recording on the host, which is not sent."""
 LARGEST_SENT = 1 << 30
+PART_BYTES = 1 << 18
 MOST_ENTRIES = 2_000
 """Entries of a folder that are listed."""
 _OWN: dict[Any, tuple[str, ...]] = {
@@ -134,13 +136,12 @@ class HostFiles:
             raise PlaceError(f"{shown(name)} is no name of a file that is sent.")
         return within(self._received, name)
 
-    async def receive(self, name: str, size: int | None, parts: AsyncIterator[bytes]) -> None:
-        """Keep a file of ``size`` bytes that has its fingerprint."""
+    async def receive(self, name: str, parts: AsyncIterator[bytes]) -> None:
+        """Keep a file that has its fingerprint, for the user alone: recordings are private."""
         place = self.place_of(name)
-        if size is None or size > LARGEST_SENT:
-            raise PlaceError(f"{place.name} has more than {LARGEST_SENT >> 30} GiB; copy it to the host.")
         with files.explained(PlaceError, f"{place.name} could not be kept on the host"):
-            await kept(place, size, parts, place.parent.name)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            await kept(place, LARGEST_SENT, parts, place.parent.name)
 
     def together(self, listing: bytes) -> list[str]:
         """Have the files of a :class:`Parcel` lie together; those that were not sent yet, and then nothing is done."""
@@ -155,18 +156,19 @@ class HostFiles:
             place = within(top, name)
             with files.explained(PlaceError, f"{name} could not be kept on the host"):
                 if not place.exists():
-                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     try:
                         os.link(self.place_of(sent), place)
                     except OSError:  # A disk without links.
-                        shutil.copyfile(self.place_of(sent), place)
+                        shutil.copy(self.place_of(sent), place)
         return []
 
     # --- Files that the window fetches --------------------------------------------------------------------------------
-    def fetched(self, name: str) -> Path:
+    def fetched(self, name: str) -> tuple[Path, int]:
+        """A file that a job made, and its size in bytes."""
         place = within(self.studies if name.startswith("studies/") else self.made, name.partition("/")[2])
-        with readable(PlaceError, f"{name} could not be read on the host"), open(place, "rb"):
-            return place
+        with readable(PlaceError, f"{name} could not be read on the host"), open(place, "rb") as file:
+            return place, os.fstat(file.fileno()).st_size
 
     # --- Folders to choose from ---------------------------------------------------------------------------------------
     def folder(self, path: str) -> dict[str, Any]:
@@ -180,20 +182,27 @@ class HostFiles:
         return {"path": str(place), "parent": str(place.parent), "entries": listed, "more": len(found) > MOST_ENTRIES}
 
 
+async def parts_of(path: Path, size: int) -> AsyncIterator[bytes]:
+    """The first ``size`` bytes of a file; fewer, which :func:`kept` notices, if it is shorter or cannot be read."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        while size > 0 and (part := await asyncio.to_thread(file.read, min(size, PART_BYTES))):
+            size -= len(part)
+            yield part
+
+
 async def kept(place: Path, size: int, parts: AsyncIterator[bytes], fingerprint: str = "") -> None:
-    """Put a file of ``size`` bytes at ``place`` once all its ``parts`` are here. Raises :class:`PlaceError` for another
-    size or, if it is known, another ``fingerprint``; and :class:`OSError`."""
+    """Put a file of ``size`` bytes at ``place`` once all its ``parts`` are here; with a ``fingerprint``, which it must
+    have, one of that size at most, for the user alone. Raises :class:`PlaceError` for another, and :class:`OSError`."""
     found, done = hashlib.sha256(), 0
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(place) as file:
+    with files.replacing(place, 0o600 if fingerprint else None) as file:
         async for part in parts:
             done += len(part)
             if done > size:
                 break
             await asyncio.to_thread(file.write, part)
             found.update(part)
-        if done != size or fingerprint not in ("", found.hexdigest()):
-            raise PlaceError(f"{place.name} arrived damaged; try again.")
+        if done > size or (found.hexdigest() != fingerprint if fingerprint else done != size):
+            raise PlaceError(f"{place.name} arrived damaged, or changed while it was sent; try again.")
         await asyncio.to_thread(os.fsync, file.fileno())  # The end of the block has little left to wait for.
 
 

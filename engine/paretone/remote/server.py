@@ -35,7 +35,7 @@ from paretone.models.files.releases import extent
 from paretone.reading import first_line
 from paretone.remote import wire
 from paretone.remote.mirror import snapshot
-from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved
+from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved, parts_of
 from paretone.serving import listening, may
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
@@ -79,8 +79,10 @@ class Outbox:
                 self._forget(old)
                 self.dropped += 1
 
-    def _forget(self, number: int) -> None:
-        self._size -= len(self._kept.pop(number)[2])
+    def _forget(self, number: int) -> tuple[type[events.Event], int]:
+        kind, job, content = self._kept.pop(number)
+        self._size -= len(content)
+        return kind, job
 
     def after(self, number: int) -> Iterator[tuple[int, bytes]]:
         """Events after ``number``, as they are taken; later ones included."""
@@ -93,10 +95,11 @@ class Outbox:
                 self._sent = max(number, self._sent)
             yield from found
 
-    def seen(self, number: int) -> None:
+    def seen(self, number: int) -> list[int]:
+        """Forget events to ``number``; the jobs that ended with one of them."""
         with self._lock:
-            for one in [one for one in self._kept if one <= number]:
-                self._forget(one)
+            gone = [self._forget(one) for one in [one for one in self._kept if one <= number]]
+        return [job for kind, job in gone if issubclass(kind, events.ENDINGS)]
 
 
 def require_version(theirs: str) -> None:
@@ -228,10 +231,15 @@ class EngineServer:
             await old.close(code=WSCloseCode.GOING_AWAY)
         self._window, self._connection = hello, socket
         if hello.session == self._session:
-            self.outbox.seen(hello.seen)
+            self._forget(hello.seen)
         names = tuple(one.name for one in techniques())
         welcome = wire.Welcome(__version__, self._session, self._received, names, self.outbox.dropped)
         await socket.send_bytes(wire.message(wire.WELCOME, welcome))
+
+    def _forget(self, seen: int) -> None:
+        """Forget events that the window has seen; what a job made it has fetched before it sees the job's end."""
+        for job in self.outbox.seen(seen):
+            shutil.rmtree(self.files.made / str(job), ignore_errors=True)
 
     async def _send(self, socket: web.WebSocketResponse, seen: int) -> None:
         with contextlib.suppress(ConnectionError):
@@ -252,7 +260,7 @@ class EngineServer:
             if self._connection is not socket:
                 return
             if found.kind == wire.SEEN:
-                self.outbox.seen(found.number)
+                self._forget(found.number)
                 await socket.send_bytes(wire.message(wire.SEEN, None, self._received))
             elif found.kind == wire.COMMAND:
                 await self._obey(found)
@@ -309,11 +317,12 @@ class EngineServer:
         content = None if (name := request.query.get("file")) else await request.read()
         try:
             if name:
-                await self.files.receive(name, request.content_length, request.content.iter_any())
+                await self.files.receive(name, request.content.iter_any())
                 return web.Response()
             ask = wire.read(wire.envelope(content, wire.LARGEST_COMMAND).payload, wire.Ask)
             if ask.what == "fetch":
-                return web.FileResponse(await asyncio.to_thread(self.files.fetched, ask.text))
+                # In parts without a length: a file that becomes shorter meanwhile ends, and is missed there.
+                return web.Response(body=parts_of(*await asyncio.to_thread(self.files.fetched, ask.text)))
             return web.Response(body=wire.message(wire.ASK, await asyncio.to_thread(self._found, ask)))
         except PlainError as error:
             return web.Response(status=400, text=str(error))
@@ -330,6 +339,8 @@ class EngineServer:
                 return self.files.path(ask.text)
             case "study":
                 return snapshot(self.files.study(ask.text), ask.content)
+            case "sizes":
+                return [self.files.fetched(one)[1] for one in ask.text.split("\n")]
             case "together":
                 return self.files.together(ask.content)
             case "models":
@@ -376,6 +387,7 @@ async def serve(
         found = {"port": bound, "token": server.token, "machine": machine}
         with files.explained(SettingError, f"{place} could not be written"):
             place.parent.mkdir(parents=True, exist_ok=True)
+            place.parent.chmod(0o700)  # Recordings lie there, too.
             place.unlink(missing_ok=True)
             with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
                 json.dump(found, file)

@@ -1,6 +1,6 @@
 """The way to a host by the user's own OpenSSH, with their configuration, keys, agent and jump hosts. Torch-free.
 
-One ``ssh`` starts the engine there and reads port and token from its output; another forwards a local port to it, and
+One ``ssh`` starts the engine there and reads port and token from its output; another forwards a local socket to it, and
 is started again when the line breaks. Neither has a terminal, so the engine survives both.
 """
 
@@ -26,11 +26,14 @@ from typing import Any
 
 from paretone import __version__
 from paretone.extras import PROJECT, pip
+from paretone.observer import RemainingTime
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import first_line, printable, shortened
 from paretone.remote import ENGINE, START
 from paretone.remote.client import INSTALL, LinkError
+from paretone.remote.places import PART_BYTES
+from paretone.wording import grouped
 
 INSTALLED = ".local/share/paretone"
 """Where engines are installed, in the user's folder on the host: each in its environment; the link ``engine`` leads to
@@ -44,6 +47,7 @@ _ADVICE = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", True, "Ask the host's administrator, then mend ~/.ssh/known_hosts."),
     ("Could not resolve hostname", True, "Check the name; it is one that ssh knows, such as Host in ~/.ssh/config."),
     ("administratively prohibited", True, "The host forbids forwarding; ask for AllowTcpForwarding."),
+    ("Bad local forwarding", True, "Install OpenSSH 6.7 or newer here, or name a folder with a short path in TMPDIR."),
 )
 """Words of ssh, whether trying again is of no use, and what to do."""
 _ABSENT = "not found", "No such file or directory", "No module named paretone", "Unknown command"
@@ -72,7 +76,8 @@ class SshHost:
 
     def error(self, lines: Sequence[str], what: str) -> LinkError:
         """What ``ssh`` said at last, as it is, and what to do."""
-        said = " ".join(printable(one).strip() for one in lines[-12:] if one.strip())[-600:]
+        lines = [one for one in lines if one.strip() and not one.startswith("debug1:")]
+        said = " ".join(printable(one).strip() for one in lines[-12:])[-600:]
         quoted = f"{what}: {said.rstrip('.')}." if said else f"{what}, and ssh said nothing."
         for words, lasting, advice in _ADVICE:
             if words in said:
@@ -118,18 +123,20 @@ class SshLink:
         self._found: dict[str, Any] | None = None
         self._ways: tuple[str, ...] = ()
         """Machines that the engine may run on, as the host knows them; ``""``: the host itself."""
+        self._folder = tempfile.TemporaryDirectory(prefix="paretone-")
+        """For the socket: no other user may enter it."""
 
-    async def open(self, say: Callable[[str], None]) -> tuple[int, str]:
-        """Forward a port to the engine, which is started if there is none yet or no longer."""
+    async def open(self, say: Callable[[str], None]) -> tuple[int | str, str]:
+        """Lead to the engine, which is started if there is none yet or no longer."""
         for _ in range(2):
             if self._found is None:
                 self._found = await self._start(say)
             for beyond in self._ways:
                 guessed = beyond and len(self._ways) > 1
                 with contextlib.suppress(LinkError) if guessed else contextlib.nullcontext():
-                    if port := await self._forward(self._found["port"], beyond):
+                    if way := await self._forward(self._found["port"], beyond):
                         self._ways = (beyond,)
-                        return port, self._found["token"]
+                        return way, self._found["token"]
             self._found = None
         raise LinkError(
             f"The engine on {self.host} was started, but does not answer. If a scheduler has started it on another "
@@ -142,6 +149,7 @@ class SshLink:
             one.cancel()
         await _end(self._forwarder)
         await _end(self._starter)
+        self._folder.cleanup()
 
     async def _start(self, say: Callable[[str], None]) -> dict[str, Any]:
         """Start the engine; what it prints until it is ready is told, such as a place in a queue."""
@@ -176,14 +184,17 @@ class SshLink:
         self._reading.add(task)
         return task
 
-    async def _forward(self, port: int, beyond: str) -> int:
-        """A free local port that leads to ``port`` there, or ``beyond``; 0 if no engine answers. Raises
-        :class:`LinkError`."""
+    async def _forward(self, port: int, beyond: str) -> int | str:
+        """A socket that leads to ``port`` there, or ``beyond``; without Unix sockets, as on Windows, a local port. 0 if
+        no engine answers. Raises :class:`LinkError`."""
         await _end(self._forwarder)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            local = free.getsockname()[1]
-        way = ("-N", "-T", "-o", "ExitOnForwardFailure=yes", "-L", f"127.0.0.1:{local}:127.0.0.1:{port}")
+        local: int | str = os.path.join(self._folder.name, secrets.token_hex(4))
+        way = ["-N", "-T", "-o", "ExitOnForwardFailure=yes", "-L", f"{local}:127.0.0.1:{port}"]
+        if not hasattr(asyncio, "open_unix_connection"):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                local = free.getsockname()[1]
+            way[-1:] = f"127.0.0.1:{local}:127.0.0.1:{port}", "-v"
         # Not over a shared connection, which would outlive this process.
         own = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
         self._forwarder = process = await _started(self._host.command(*own, *way, beyond=beyond))
@@ -192,12 +203,17 @@ class SshLink:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
                 while process.returncode is None:
+                    await asyncio.sleep(0.05)
                     try:
-                        reader, writer = await asyncio.open_connection("127.0.0.1", local)
+                        if isinstance(local, str):
+                            reader, writer = await asyncio.open_unix_connection(local)
+                        elif any("port listener" in one for one in said):
+                            reader, writer = await asyncio.open_connection("127.0.0.1", local)
+                        else:
+                            continue  # Until ssh says so, another user may have the port, and be sent the token.
                     except OSError:
-                        await asyncio.sleep(0.05)
                         continue
-                    # The port is open even without a server there.
+                    # It is open even without a server there.
                     with contextlib.suppress(OSError), contextlib.closing(writer):
                         writer.write(b"GET / HTTP/1.0\r\n\r\n")
                         return local if await reader.read(1) else 0
@@ -272,7 +288,6 @@ with over:
 """
 _READ = "import sys; exec(eval(sys.stdin.readline()))"
 """Runs a script that comes as one line, after which standard input stays open."""
-_COPY_BYTES = 1 << 18
 _OF_INSTALLERS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
 _STEPS = {"look": 0.0, "make": 0.02, "copy": 0.2, "install": 0.5}
 """Share of an installation that is done when a step begins."""
@@ -307,9 +322,14 @@ async def install(
         content = await asyncio.to_thread(wheel.read_bytes)
     try:
         copy = f"mkdir -p {place} && cat > {place}/{wheel.name}"
-        told = lambda done: say(  # noqa: E731
-            f"Copying {wheel.name} to {host.target} …", _STEPS["copy"] + (_STEPS["install"] - _STEPS["copy"]) * done
-        )
+        size, remaining = len(content), RemainingTime()
+
+        def told(done: int) -> None:
+            left = remaining.update(done, size)
+            about = "" if left is None else f", about {left:.0f} s left"
+            what = f"Copying {wheel.name} to {host.target}: {grouped(done / 1e6, 1)} of {grouped(size / 1e6, 1)} MB"
+            say(f"{what}{about}", _STEPS["copy"] + (_STEPS["install"] - _STEPS["copy"]) * done / size)
+
         await _run(host, copy, content, "The package could not be copied", told)
         say(f"Installing on {host.target} …", _STEPS["install"])
         script, share = _INSTALL.replace("TOP", repr(INSTALLED)).replace("NAME", repr(name)), _STEPS["install"]
@@ -334,19 +354,19 @@ async def _run(
     remote: str,
     content: bytes,
     what: str,
-    told: Callable[[float], None] = lambda share: None,
+    told: Callable[[int], None] = lambda done: None,
     heard: Callable[[str], None] | None = None,
 ) -> str:
-    """Output of a command there with ``content`` as its input, of which ``told`` gets the share that was sent. If
+    """Output of a command there with ``content`` as its input, of which ``told`` gets the bytes that were sent. If
     ``heard`` is given, it gets each line, and the input stays open."""
     process = await _started(host.command("-T", remote=remote), stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None and process.stderr is not None
 
     async def send(to: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):  # The command says why it read no further.
-            for at in range(0, len(content), _COPY_BYTES):
-                told(at / len(content))
-                to.write(content[at : at + _COPY_BYTES])
+            for at in range(0, len(content), PART_BYTES):
+                told(at)
+                to.write(content[at : at + PART_BYTES])
                 await to.drain()
             if heard is None:
                 to.close()

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QProgressBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.session.commands import ShutDown
@@ -220,6 +220,8 @@ def test_the_status_bar_says_what_a_job_is_at_until_there_is_progress(qtbot: QtB
     status.show_progress(Progress(job.number, 1, 16, 11.0, "Step 1 of 16"))
     status.show_progress(Progress(job.number, 2, 16, 10.0, ""))
     assert status.text == "Step 1 of 16"
+    status.show_progress(Progress(job.number, 3 << 30, 4 << 30, None, "Step 1 of 16"))
+    assert window.findChild(QProgressBar).text() == "75 %", "of more bytes than 32 bits count"
     jobs.handle(JobFinished(job.number))
     assert status.text == "Synthesising with techniques: finished"
     # What belongs to no running job is passed over.

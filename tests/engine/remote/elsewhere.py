@@ -63,7 +63,8 @@ class Relay:
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.target, self.host, self.port = port, host, 0
-        self.delay = 0.0
+        self.delay = self.pause = 0.0
+        """Seconds that everything comes later, and between two reads of 64 KiB."""
         self.stalled = threading.Event()
         self.refusing = False
         self._open: set[asyncio.StreamWriter] = set()
@@ -119,6 +120,7 @@ class Relay:
         try:
             while content := await reader.read(1 << 16):
                 queue.put_nowait((time.monotonic() + self.delay, content))
+                await asyncio.sleep(self.pause)
         finally:
             delivering.cancel()
             writer.transport.abort()

@@ -177,6 +177,9 @@ def test_a_study_that_cannot_be_copied_says_why_and_what_to_do(tmp_path: Path) -
     mirror = Mirror(tmp_path / "steps", "key", "steps.toml", tmp_path / "file" / "copies")
     with pytest.raises(StudyError, match="could not be copied: its folder is a file; choose another"):
         asyncio.run(mirror.fetch(asyncio.sleep, asyncio.sleep))
+    mirror = Mirror(tmp_path / "steps", "key", "steps.toml", tmp_path)
+    with pytest.raises(ConnectionError):  # A line that breaks is no fault of the study's, which is copied later.
+        asyncio.run(mirror.fetch(lambda *_: asyncio.open_connection("127.0.0.1", 1), asyncio.sleep))
 
 
 def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: Host, tmp_path: Path) -> None:
@@ -188,6 +191,8 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
         assert here.recorder.wait_for_kind(events.TakeReady, job).take.voice == own.id
     sent, linked = (host.data / "remote" / "received").rglob("me.wav")
     assert sent.samefile(linked) and sent.read_bytes() == recording.read_bytes()
+    modes = [stat.S_IMODE(one.stat().st_mode) for one in (sent, sent.parent, linked.parent)]
+    assert modes == [0o600, 0o700, 0o700], "whatever the user's mask"
     here.engine.submit(commands.Synthesise(4, "Milk.", own_voice(tmp_path / "gone.wav", "x"), setting()))
     assert here.recorder.end_of(4).sentence == f"There is no file {tmp_path / 'gone.wav'}; check the path."
     info = here.recorder.wait_for_kind(events.ModelLoaded).info
@@ -196,6 +201,7 @@ def test_own_recordings_are_sent_once_and_exports_come_here(here: Window, host: 
     written = here.recorder.wait_for_kind(events.ProfileExported, 5)
     assert written.folder == str(tmp_path / "exported")
     assert all((tmp_path / "exported" / one).is_file() for one in written.files)
+    assert any(not os.listdir(host.data / "remote" / "made") or time.sleep(0.1) for _ in range(600)), "it is here"
     assert here.engine.ask("models").result(30)["f5-mini"] is True
     there = here.engine.ask("folder", str(host.data)).result(30)
     assert ["remote", True] in there["entries"] and there["parent"] == str(host.data.parent)
@@ -332,10 +338,7 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     assert "introduce itself first" in told(wire.message(wire.COMMAND, wire.packed(SPEAK), 1))[1][0]
     assert "0.1.9" in told(wire.message(wire.HELLO, wire.Hello("0.1.9", "w", "laptop")))[1][0]
     draw, sent = random.Random(5), 0
-    whole = [
-        wire.message(wire.COMMAND, wire.packed(SPEAK), 1),
-        wire.message(wire.SEEN, None, 7),
-    ]
+    whole = wire.message(wire.COMMAND, wire.packed(SPEAK), 1), wire.message(wire.SEEN, None, 7)
     while sent < workload(10_000, 300):
         damaged = mutated(draw.choice(whole), draw) if draw.random() < 0.8 else draw.randbytes(draw.randrange(200))
         if not is_sound(damaged):
@@ -410,7 +413,8 @@ def test_messages_that_are_too_large_end_the_connection_and_are_not_sent_by_a_wi
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root to become another user")
 def test_another_user_of_the_host_cannot_read_the_token(host: Host) -> None:
     file = host.data / "remote" / "engine.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and json.loads(file.read_text())["token"] == host.token
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (file, file.parent)] == [0o600, 0o700]
+    assert json.loads(file.read_text())["token"] == host.token
     for folder in (*file.parents,):
         if folder.owner() == "root" and folder != Path("/"):
             folder.chmod(folder.stat().st_mode | 0o055)  # Only the file itself keeps others out.

@@ -2,13 +2,16 @@
 
 import asyncio
 import getpass
+import json
 import os
 import random
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -154,6 +157,57 @@ def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> N
     assert "refused" in str(closed) and not closed.lasting
     assert "user@machine" in str(opened(SshHost("-oProxyCommand=touch x")))
     assert "ssh said nothing" in str(opened(sshd.host("true")))
+
+
+@pytest.mark.parametrize("sockets", [True, False])
+def test_nobody_but_the_engine_is_sent_the_token(
+    sshd: Sshd, sockets: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a socket in a folder of the user's own; without such sockets, by a port once ssh itself listens there."""
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP")
+        writer.close()
+
+    async def go() -> None:
+        engine = await asyncio.start_server(answer, "127.0.0.1", 0)
+        line = json.dumps({"port": engine.sockets[0].getsockname()[1], "token": "x"})
+        link = SshLink(sshd.host(f"echo 'paretone-engine {line}'"))
+        if sockets:
+            place = Path((await link.open(print))[0])
+            assert place.is_socket() and stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+        else:
+            monkeypatch.delattr(asyncio, "open_unix_connection")
+            with socket.create_server(("127.0.0.1", 0)) as other, monkeypatch.context() as patch:
+                taken = other.getsockname()
+                patch.setattr(socket.socket, "getsockname", lambda self: taken)
+                with pytest.raises(LinkError, match="Address already in use"):
+                    await link.open(print)
+                other.setblocking(False)
+                with pytest.raises(BlockingIOError):  # Nobody has asked there.
+                    other.accept()
+            assert isinstance((await link.open(print))[0], int)
+        await link.close()
+        assert not (sockets and place.parent.exists())
+        engine.close()
+
+    asyncio.run(go())
+    if sockets:
+        (long := tmp_path / ("x" * 100)).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(long))
+        error = opened(sshd.host("""echo 'paretone-engine {"port": 9, "token": "x"}'"""))
+        assert "a folder with a short path in TMPDIR" in str(error) and error.lasting
+
+
+def test_no_name_of_a_machine_that_a_host_gives_reaches_a_shell(sshd: Sshd, tmp_path: Path) -> None:
+    """The user's configuration hears of each name that ssh is given."""
+    handed = tmp_path / "handed"
+    (tmp_path / "config").write_text(f'Match exec "echo %n >> {handed}"\n{(sshd.folder / "config").read_text()}')
+    touch = f"touch {tmp_path}/x"
+    for name in ("me@node", f"$({touch})", f"a;{touch}", f"-oProxyCommand={touch}", "a!b", "ssh://a"):
+        line = json.dumps({"port": 9, "token": "x", "machine": name})
+        opened(SshHost("gpu", f"echo 'paretone-engine {line}'", ("-F", str(tmp_path / "config"))))
+    assert set(handed.read_text().splitlines()) == {"gpu", "node"} and not (tmp_path / "x").exists()
 
 
 def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:

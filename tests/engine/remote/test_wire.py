@@ -197,7 +197,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
 
 def test_of_ten_thousand_damaged_messages_each_is_refused_or_a_command_of_the_same_form():
     """No error but :class:`WireError`, and what still reads has only values of its declared types."""
-    draw, refused, read = random.Random(44), 0, 0
+    draw, refused = random.Random(44), 0
     sentences: set[str] = set()
     judged = commands.JudgeTake(2, "t", np.zeros(40, np.float32), 24000)
     sent = SPEAK, commands.Cancel(1, 4), judged, made(commands.ExportProfile, random.Random(3))
@@ -211,8 +211,7 @@ def test_of_ten_thousand_damaged_messages_each_is_refused_or_a_command_of_the_sa
             refused += 1
         else:
             assert alike(travelled(found), found)
-            read += 1
-    assert refused + read == 10_000 and refused > 8_000
+    assert refused > 8_000
     assert all(one.endswith((".", "?")) and len(one) < 700 for one in sentences)
 
 

@@ -245,10 +245,11 @@ class StudiesPanel(QWidget):
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
         if self._running is None:
             return
-        self.progress.setRange(0, max(1, total))
-        self.progress.setValue(done)
+        self.progress.setRange(0, 1000)
+        self.progress.setValue(round(1000 * done / max(1, total)))
         left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
-        self.progress.setFormat(f"{grouped(done)} of {grouped(total)} steps{left}")
+        about = text if text.endswith(" MB") else f"{grouped(done)} of {grouped(total)} steps"
+        self.progress.setFormat(f"{about}{left}")
         _, _, now = text.partition(", now ")
         self._now = f"Now: {now}" if now else self._now
         self._show_state()
