@@ -91,11 +91,9 @@ def _lines(text: str) -> str:
         lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
         width = max(map(len, lines), default=0)
         for line, after in zip(lines, [*lines[1:], ""], strict=False):
-            said.append(line)
-            if (
-                after and width >= WIDTH and len(line) + 1 + len(after.split()[0]) > width and line[-1] not in ":.!?"
-            ) or (after and re.search(r"[,;—]$|-$", line) and after[0].islower()):
-                said.append(" ")
-            else:
-                said.append(END)
+            joined = after and (
+                (width >= WIDTH and len(line) + 1 + len(after.split()[0]) > width and line[-1] not in ":.!?")
+                or (re.search(r"[,;—-]$", line) and after[0].islower())
+            )
+            said += [line, " " if joined else END]
     return "".join(said)

@@ -163,6 +163,8 @@ _CUE_OF_TELEPHONES = (
     r"(?i:\b(?:(?:calls?|dial|ring|phone|tel|telephone|fax|text|cell|mobile|work|number|reach)(?: is)?|at|us|id)"
     r"\.?:? )(?:us at )?"
 )
+_BEFORE_SAINTS = r"\b(?:The|And|With|In|Of|Old|A|Mount|Port|Bury) "
+_SAINTS = rf" (?:{one_of(listed('saint'))}|[A-Z][a-z]+ (?:and [A-Z]|[A-Z]))"
 
 
 def _saint(match: re.Match[str], around: Around) -> Said:
@@ -170,10 +172,8 @@ def _saint(match: re.Match[str], around: Around) -> Said:
     following = re.match(r" ([A-Z][\w']*)(?!\.)", around.after)
     if match[1] == "Dr" and following:
         return Said("Drive", ends=True) if begins_sentence(following[1]) else Said("Doctor")
-    named = around.follows(r"(?:\b[A-Z][a-z]*|\bJr\.|\d(?:st|nd|rd|th)) ") and not around.follows(
-        r"\b(?:The|And|With|In|Of|Old|A) "
-    )
-    if (named and not around.precedes(r" [A-Z][a-z]+ (?:and [A-Z]|[A-Z])")) or not around.precedes(r" [A-Z]"):
+    named = around.follows(r"(?:\b[A-Z][a-z]*|\bJr\.|\d(?:st|nd|rd|th)) ") and not around.follows(_BEFORE_SAINTS)
+    if (named and not around.precedes(_SAINTS)) or not around.precedes(r" [A-Z]"):
         return Said({"St": "Street", "Dr": "Drive" if named else "Doctor"}[match[1]], ends=True)
     return Said({"St": "Saint", "Dr": "Doctor"}[match[1]])
 
@@ -408,7 +408,7 @@ NAMES = (
     semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
     semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
         after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),
-    semiotic("address", r"\b(St|Dr)\.(?!\w)", say=_saint),
+    semiotic("address", r"\b(St|Dr)(?:\.(?!\w)|(?![\w.'-]))", say=_saint),
     semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]+\b(?!(?:'s)? (?:wrote|writes|novel|book))|\d+[snrt]))",
         say=DIRECTIONS, unless=r"\b(?i:by|authors?|novelist|writers?|poet) "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
@@ -457,7 +457,7 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
     semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b(?:[A-Z][\w.]+|al\.) "),
     semiotic("abbreviation", r"\b(?!No\. \d+ (?:others?|more|people|minutes|hours|days|of us)\b)",
-        rf"(?:({one_of(COUNTED)})\.|([Ff]ig)(?= \d))",
+        rf"(?:({one_of(COUNTED)})\.|([Ff]ig|pp|(?<=[a-z] )No)(?= \d))",
         r"(?= ?(?:-?\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= ?-?\d)", say=BEFORE_SMALL, after=r"(?:^|[.;,:(] )"),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
@@ -467,7 +467,8 @@ SIGNS_AND_ABBREVIATIONS = (
         say={"Ph": "P.H.D.", "Ed": "Ed D.", "Sc": "S.C.D.", "Psy": "Psy D.", "Th": "T.H.D."}),
     semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
     semiotic("abbreviation", r"\b([BM])\.(Ed|Eng|Phil|Tech|Com|Arch|Res)\b\.?", say="{1} {2}", ends=True),
-    semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)", say="{0}", ends=True),
+    semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)|\b(?:[A-Z]\.)+[A-Z]\b(?![.'])",
+        say=lambda match, around: Said(match[0].rstrip(".") + ".", ends=True)),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
     semiotic("abbreviation", r"\bw/(?: (?=[\w\"“#$£€@~(])|(?=[a-z\d]))", say="with "),
     semiotic("abbreviation", r"(?<![\w'’])(km|kg|cm|mm|ml|mg)\b(?!['’]|\.\w)", say="{1:units}"),
