@@ -135,7 +135,11 @@ class SpeechServer:
         made.router.add_get("/v1/models", self._models)
         made.router.add_get("/v1/audio/voices", self._voices)
         made.router.add_get("/health", self._health)
+        made.on_cleanup.append(self._close)
         return made
+
+    async def _close(self, application: web.Application) -> None:
+        self._thread.shutdown(wait=True)
 
     @web.middleware
     async def _answer(
