@@ -94,6 +94,7 @@ def test_models_and_benches_are_listed(without_model: Console) -> None:
         (("speak", "--text", "a", "--out", "no/where.wav"), 1, "The folder no does not exist"),
         (("speak", "--text", "a", "--out", "."), 1, ". is a folder"),
         (("speak", "--text-file", "none.txt", "--out", "a.wav"), 3, "There is no text none.txt; check the path"),
+        (("speak", "--text", " ", "--out", "a.wav"), 3, "There is no text to speak"),
         (("speak", "--text", "a", "--out", "a.wav", "--voice", "nobody"), 2, "There is no voice named 'nobody'"),
         (("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"), 4, "There is no recording none.wav"),
         (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript needs a recording"),

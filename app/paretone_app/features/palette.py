@@ -91,15 +91,16 @@ class Palette(QDialog):
         self,
         title: str,
         what: str,
-        entries: Sequence[Findable],
+        entries: Callable[[], Iterable[Findable]],
         settings: QSettings,
         parent: QWidget,
         columns: Sequence[str] = (),
     ) -> None:
-        """``what`` is searched, as a list. ``columns``: headings of the entries' titles and ``cells``; by default their
-        kinds and details are shown, without headings."""
+        """``what`` is searched, in ``entries``, which :meth:`renew` asks for again. ``columns``: headings of the
+        entries' titles and ``cells``; by default their kinds and details are shown, without headings."""
         super().__init__(parent)
-        self._entries, self._settings, self._columns = tuple(entries), settings, tuple(columns)
+        self._read, self._settings, self._columns = entries, settings, tuple(columns)
+        self._entries = tuple(entries())
         self._recent = listed_in(settings, _RECENT)
         self.found: list[Findable] = []
         self._shown: dict[int, Findable] = {}
@@ -139,6 +140,14 @@ class Palette(QDialog):
     def chosen(self) -> Findable | None:
         item = self.list.currentItem()
         return self._shown.get(self.list.indexOfTopLevelItem(item)) if item is not None else None
+
+    def renew(self) -> None:
+        """Show the entries as they are now; the current one stays."""
+        chosen, self._entries = self.chosen, tuple(self._read())
+        self._show_found()
+        row = next((row for row, one in self._shown.items() if chosen is not None and one.key == chosen.key), None)
+        if row is not None:
+            self.list.setCurrentItem(self.list.topLevelItem(row))
 
     def choose(self) -> None:
         """Close and go to the current entry, or show why it is unavailable."""
@@ -205,11 +214,11 @@ class PalettePresenter(Presenter):
         super().__init__(services)
         self._features, self._settings, self._keys = services.features, services.settings, services.keys
         actions = services.actions
-        actions.bind(actions["palette"], lambda: self._open("Find", _WHAT, self.entries()))
-        actions.bind(actions.keys, lambda: self._open("Keyboard", "actions and keys", self.keys()))
+        actions.bind(actions["palette"], lambda: self._open("Find", _WHAT, self.entries))
+        actions.bind(actions.keys, lambda: self._open("Keyboard", "actions and keys", self.keys))
 
-    def _open(self, title: str, what: str, entries: Iterable[Findable]) -> None:
-        build.show(Palette(title, what, list(entries), self._settings, self._window))
+    def _open(self, title: str, what: str, entries: Callable[[], Iterable[Findable]]) -> None:
+        build.show(Palette(title, what, entries, self._settings, self._window))
 
     def entries(self) -> Iterator[Findable]:
         yield from self._of_actions()

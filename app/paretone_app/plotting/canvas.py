@@ -144,6 +144,7 @@ class FigureCanvas(Chart):
                 room.setWidth(width - self._scale_width)
             one.frame.setGeometry(room)
             one.frame.arrange()
+            one.place_legend()
         if shared:
             self._place_scale(next(scales), QRectF(width * across, 0, self._scale_width, height * rows))
         self._kinds.setPos((whole.width() - self._kinds.boundingRect().width()) / 2, whole.height() - foot)

@@ -1,7 +1,8 @@
 """Drawing a panel of a figure in a frame: a heat map, curves, or groups of bars."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
@@ -156,8 +157,9 @@ def _value(axis: Axis, value: float) -> str:
 
 
 _SHADES = 256
-_LEGEND_SHARE = (0.7, 0.4)
-"""Largest share of a plot for a legend, in width and height."""
+_HIGHEST_LEGEND = 0.6
+"""Largest share of a plot's height that is kept free for a legend."""
+_EVEN = 1e-6
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 
@@ -175,6 +177,7 @@ class PanelLayers:
         self._curves = CurveLayers(frame, 3)
         self.legend = Legend(frame, 4)
         self.mark = Rings(frame, 5)
+        self._lines: tuple[Lines, Scale, Scale] | None = None
 
     def show(self, panel: Panel, ends: Ends) -> None:
         """Draw ``panel``; the colours of a heat map span ``ends``."""
@@ -189,6 +192,7 @@ class PanelLayers:
         self._bars.blocks, self._beams.intervals, self.legend.entries = [], [], []
         self.mark.show_rings([], pen(frame.colours.danger))
         self._curves.show([], frame.across, frame.up)
+        self._lines = None
         match panel:
             case HeatMap():
                 self._show_heat_map(panel, ends)
@@ -217,7 +221,10 @@ class PanelLayers:
             drawn.append(Series(curve.name, np.array(curve.x), np.array(curve.y), colour, 2.0, style, mark))
             ends = zip(curve.x, curve.low, curve.high, strict=False)
             intervals += [IntervalMark(*one, colour) for one in ends if all(map(math.isfinite, one))]
-        across = Scale.of(np.array([x for curve in panel.curves for x in curve.x]), panel.x.logarithmic)
+        places = sorted({x for curve in panel.curves for x in curve.x})
+        across = Scale.of(np.array(places), panel.x.logarithmic)
+        if np.ptp(np.diff(across.even(np.array(places))) / ((across.ends[1] - across.ends[0]) or 1.0)) < _EVEN:
+            self.frame.bottom.choose = lambda most: places if len(places) <= most else across.ticks(most)
         up = Scale.of(_heights(panel), panel.y.logarithmic)
         if _heights(panel).min() >= 0 and not up.logarithmic:
             # Do not suggest negative values for quantities that cannot be negative; leave room for marks at zero.
@@ -227,9 +234,22 @@ class PanelLayers:
             Entry(one.name, line=pen(one.colour, one.width, one.style), glyph=one.glyph if one.mark else None)
             for one in drawn
         ]
-        self.legend.corner = emptiest_corner(panel)
+        self._lines = panel, across, up
         self._curves.show(drawn, across, up)
         self.frame.set_scales(across, up)
+
+    def place_legend(self) -> None:
+        """Move the legend of curves into a free corner; without one, lengthen the Y axis until there is."""
+        area, box, em = self.frame.area, self.legend.box, self.frame.em
+        if self._lines is None or area.isEmpty():
+            return
+        panel, across, up = self._lines
+        points, references = (
+            curve_points((one for one in panel.curves if one.reference is which), across, up) for which in (False, True)
+        )
+        wide, high = (box.width() + em) / area.width(), (box.height() + em) / area.height()
+        self.legend.corner, longer = free_corner(points, references, wide, min(high, _HIGHEST_LEGEND))
+        self.frame.set_scales(across, replace(up, high=up.at(1 + longer)))
 
     def _show_bars(self, panel: Bars) -> None:
         colours, width, blocks, intervals = self.frame.colours, GROUP_WIDTH / len(panel.series), [], []
@@ -295,27 +315,34 @@ def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
     return [float(first + spacing * index) for index in range(int((greatest - first) // spacing) + 1)]
 
 
-def emptiest_corner(panel: Lines) -> tuple[int, int]:
-    """The corner with the fewest curve points, preferably the upper right; as :attr:`Legend.corner`."""
-    heights = panel.y.even(_heights(panel))
-    least, high = heights.min(), heights.max() - heights.min() or 1.0
-    places = panel.x.even(np.array([x for curve in panel.curves for x in curve.x]))
-    left, wide = places.min(), (places.max() - places.min()) or 1.0
-    across, up = [], []
-    for one in panel.curves:
-        xs, ys = panel.x.even(np.array(one.x)), panel.y.even(np.array(one.y))
-        along = np.linspace(xs.min(), xs.max(), 40)
-        order = np.argsort(xs)
-        across.append((along - left) / wide)
-        up.append((np.interp(along, xs[order], ys[order]) - least) / high)
-    x, y = np.concatenate(across), np.concatenate(up)
+def curve_points(curves: Iterable[Curve], across: Scale, up: Scale) -> np.ndarray:
+    """Points along ``curves`` and the ends of their intervals, (n, 2), as shares of both axes."""
+    found = [np.empty((0, 2))]
+    for one in curves:
+        order = np.argsort(one.x)
+        x, *others = (np.array(part, float)[order] for part in (one.x, one.y, one.low, one.high) if part)
+        x, heights = across.share(x), [up.share(part) for part in others]
+        along = np.linspace(x[0], x[-1], 40)
+        found += [np.c_[along, np.interp(along, x, heights[0])], *(np.c_[x, ends] for ends in heights[1:])]
+    points = np.concatenate(found)
+    return points[np.isfinite(points).all(axis=1)]
 
-    def taken(corner: tuple[int, int]) -> int:
-        near = x > 1 - _LEGEND_SHARE[0] if corner[0] > 0 else x < _LEGEND_SHARE[0]
-        level = y > 1 - _LEGEND_SHARE[1] if corner[1] > 0 else y < _LEGEND_SHARE[1]
-        return int((near & level).sum())
 
-    return min(_CORNERS, key=taken)
+def free_corner(points: np.ndarray, references: np.ndarray, wide: float, high: float) -> tuple[tuple[int, int], float]:
+    """Corner (as :attr:`Legend.corner`) for a legend that takes the shares ``wide`` and ``high`` of a plot, and the
+    share by which the Y axis must grow so that it covers none of ``points``, and few of ``references``. It grows only
+    upwards: many figures are never negative."""
+
+    def heights(corner: tuple[int, int], of: np.ndarray) -> np.ndarray:
+        near = of[of[:, 0] > 1 - wide] if corner[0] > 0 else of[of[:, 0] < wide]
+        return near[:, 1] if corner[1] > 0 else 1 - near[:, 1]
+
+    def growth(corner: tuple[int, int]) -> float:
+        needed = max(0.0, float(heights(corner, points).max(initial=0.0)) / (1 - high) - 1)
+        return math.inf if needed and corner[1] < 0 else needed
+
+    corner = min(_CORNERS, key=lambda one: (growth(one), int((heights(one, references) > 1 - high).sum())))
+    return corner, growth(corner)
 
 
 def _shades(panel: HeatMap, colours: Colours, ends: Ends) -> Callable[[float], QColor]:

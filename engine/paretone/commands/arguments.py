@@ -15,7 +15,7 @@ from paretone.commands import output
 from paretone.commands.technique_args import from_files, typed_technique, typed_techniques, with_file
 from paretone.commands.terminal import Session
 from paretone.errors import AudioError, SettingError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT
+from paretone.front_end.speakable import LARGEST_TEXT, require_words
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.voices import shipped_names
@@ -306,9 +306,12 @@ def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> dict[str, Any]:
 
 
 def text(options: argparse.Namespace) -> str:
-    if options.text is not None:
-        return options.text
-    return catalogue.sentences()[0] if options.text_file is None else _read(options.text_file)
+    """The given text, or a sample sentence. Raises :class:`TextError` before anything is loaded."""
+    if options.text is None and options.text_file is None:
+        return catalogue.sentences()[0]
+    given: str = _read(options.text_file) if options.text is None else options.text
+    require_words(given)
+    return given
 
 
 def texts(options: argparse.Namespace) -> tuple[str, ...]:

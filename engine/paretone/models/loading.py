@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +11,7 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.errors import Cancelled, CheckpointError
+from paretone.errors import CheckpointError
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import entry, id_of, plug_in, within
 from paretone.models.declaration import Model
@@ -164,7 +162,7 @@ def load(
     require_parts_shipped = verified_meanwhile(parts)
     loader = replace(Part.of(chosen.loader), owner=plug_in(chosen.id))
     if on.type == "cpu":
-        with _compiling(status, check):
+        with few_rows.compiling(status, check):
             attention.machine_code()
             if chosen.family == LANGUAGE:
                 few_rows.machine_code()
@@ -185,34 +183,3 @@ def load(
         speech.warm_up()
     require_parts_shipped()
     return speech
-
-
-@contextmanager
-def _compiling(status: Status, check: Check) -> Iterator[None]:
-    """Report that machine code is compiled, if it is, and cancel that at numba's next step."""
-    try:
-        from numba.core import event
-    except ImportError:
-        yield
-        return
-
-    class Listener(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.said:
-                self.said = True
-                status("Compiling machine code for this processor, once: 5 to 10 s …")
-            try:
-                check()
-            except Cancelled as cancelled:
-                # Other exceptions mean that nothing can be compiled here.
-                raise KeyboardInterrupt from cancelled
-
-        def on_end(self, event: Any) -> None: ...
-
-    try:
-        with event.install_listener("numba:run_pass", Listener()):
-            yield
-    except KeyboardInterrupt as interruption:
-        raise Cancelled from interruption

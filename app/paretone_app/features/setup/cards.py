@@ -119,8 +119,9 @@ def fit_words(state: AppState, technique: Technique, found: Applicability, used:
     if used and found.why:
         words = "Calibrate first" if lacks_calibration(state, technique, found) else ""
     elif found.fit is Fit.APPLIES:
-        little = technique.little(info) if info is not None and state.selection.ready else ""
-        words = little.rstrip(".") or "Applies here"
+        words = "Known once the model is loaded"  # Its device decides, too.
+        if info is not None and state.selection.ready:
+            words = technique.little(info).rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
         words = f"Not with {listed(one.partition(' (')[0] for one in found.others)}"
     elif found.fit is Fit.UNPREPARED and technique.prepared_by:

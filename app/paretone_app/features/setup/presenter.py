@@ -159,8 +159,10 @@ class SetupPresenter(Presenter):
         return fit.why if fit.fit is Fit.IMPOSSIBLE and not self._state.selection.is_used(one.name) else ""
 
     def _ask_for_technique(self) -> None:
-        found, what = list(self._techniques()), "techniques by name, benefit or paper"
-        build.show(Palette("Add technique", what, found, self._settings, self._window, COLUMNS))
+        what = "techniques by name, benefit or paper"
+        found = Palette("Add technique", what, self._techniques, self._settings, self._window, COLUMNS)
+        self._state.selection.model_changed.connect(found.renew)
+        build.show(found)
 
     def _setting(self, knob: Knob, value: object, owner: str = "", technique: str = "") -> Findable:
         detail = " · ".join(filter(None, (owner, value_text(knob, value))))

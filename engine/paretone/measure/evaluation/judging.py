@@ -213,9 +213,9 @@ def judge_files(
         progress(place, len(paths))
         check()
         found.append(judges.judge(path, text, check, recordings[place] if recordings else None))
-    progress(len(paths), len(paths))
     if found and all(one.problem for one in found):
         raise AudioError(found[0].problem)
+    progress(len(paths), len(paths))
     return Judgements(tuple(found), judges.missing)
 
 

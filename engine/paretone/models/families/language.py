@@ -49,7 +49,7 @@ from paretone.models.families.passages import (
 from paretone.models.families.speech import Account, Speech
 from paretone.models.families.together import Ask
 from paretone.models.files.trained_weights import find_language_weights, places_of
-from paretone.observer import SILENT, Check, Observer, Status, StepReport
+from paretone.observer import SILENT, Check, Observer, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
 from paretone.sampling.cache import Limits
@@ -236,9 +236,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def own(self) -> LanguageNetwork:
         return self._networks.own
 
-    def networks(self, plan: LanguagePlan, status: Status = lambda text: None) -> Networks:
+    def networks(self, plan: LanguagePlan, observer: Observer = SILENT) -> Networks:
         """Networks of ``plan``, read and warmed up. Raises :class:`PlainError`."""
-        return self._networks.of(plan, status)
+        return self._networks.of(plan, observer)
 
     def warm_up(self) -> None:
         self.first_run(self.own)
@@ -258,7 +258,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self.info
 
     def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
-        self.networks(plan, observer.status)
+        self.networks(plan, observer)
         if voice is not None:
             self.ready_voice(voice, observer)
 

@@ -23,12 +23,12 @@ from paretone.models.base import DraftWeights, FeatureDraftWeights, StudentWeigh
 from paretone.models.families import parts
 from paretone.models.families.together import Ask
 from paretone.models.files.checkpoints import loaded_strictly, read_weights
-from paretone.models.kernels.few_rows import BlockProduct, Product, product
+from paretone.models.kernels.few_rows import BlockProduct, Product, compiling, product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, QuickNorm
 from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.networks.causal import CausalLayer, CausalTransformer
 from paretone.models.networks.feature_draft import FeatureDraft
-from paretone.observer import Check, Status
+from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.cache import KeyValueCache, Limits, Prefixes
 from paretone.sampling.tokens import TokenSampler, Truncation
@@ -463,21 +463,24 @@ class LanguageNetworks:
         """By fingerprint, or by retained layers."""
         self._with_products: LastUsed[LanguageNetwork] = LastUsed(2)  # A model and its draft.
 
-    def of(self, plan: LanguagePlan, status: Status = lambda text: None) -> Networks:
+    def of(self, plan: LanguagePlan, observer: Observer = SILENT) -> Networks:
         """Networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
         target, retained = self.own, plan.layers
         if plan.weights is not None:
-            target = self._read(plan.weights, status)
+            target = self._read(plan.weights, observer)
         elif retained is not None:
             # Layers are shared with the model's own network and take no extra memory.
             target = self._warm(
-                self._others, retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables)
+                self._others,
+                retained,
+                lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables),
+                observer,
             )
-        target = self._changed(target, plan, status)
-        draft = None if plan.draft is None else self._changed(self._read(plan.draft, status), plan, status)
+        target = self._changed(target, plan, observer)
+        draft = None if plan.draft is None else self._changed(self._read(plan.draft, observer), plan, observer)
         return Networks(target, draft)
 
-    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Status) -> LanguageNetwork:
+    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, observer: Observer) -> LanguageNetwork:
         """``network`` with other products and with drafts within its frames, if planned."""
         products, drafts = plan.products, plan.drafts_in_frames
         if products is None and drafts is None:
@@ -486,30 +489,37 @@ class LanguageNetworks:
         def change() -> LanguageNetwork:
             tokens = network.tokens
             if products is not None:
-                status("Packing weights …")
+                observer.status("Packing weights …")
                 tokens = parts.products(products, tokens)
             return LanguageNetwork(tokens if drafts is None else tokens.drafting(drafts), network.tables)
 
-        return self._warm(self._with_products, (network.tokens, products, drafts), change)
+        return self._warm(self._with_products, (network.tokens, products, drafts), change, observer)
 
-    def _read(self, weights: DraftWeights | FeatureDraftWeights | StudentWeights, status: Status) -> LanguageNetwork:
+    def _read(
+        self, weights: DraftWeights | FeatureDraftWeights | StudentWeights, observer: Observer
+    ) -> LanguageNetwork:
         def read() -> LanguageNetwork:
             if isinstance(weights, StudentWeights):
-                status(f"Reading the student with {weights.depth} layers …")
+                observer.status(f"Reading the student with {weights.depth} layers …")
                 return self._read_student(weights)
-            status("Reading the draft …")
+            observer.status("Reading the draft …")
             if isinstance(weights, FeatureDraftWeights):
                 return LanguageNetwork(feature_drafter(self.own.tokens, weights), self.own.tables)
             return drafting(self.own, weights, self._read_draft(weights))
 
-        return self._warm(self._others, weights.fingerprint, read)
+        return self._warm(self._others, weights.fingerprint, read, observer)
 
     def _warm(
-        self, where: LastUsed[LanguageNetwork], key: Hashable, make: Callable[[], LanguageNetwork]
+        self,
+        where: LastUsed[LanguageNetwork],
+        key: Hashable,
+        make: Callable[[], LanguageNetwork],
+        observer: Observer,
     ) -> LanguageNetwork:
         def warm() -> LanguageNetwork:
             made = make()
-            self._warm_up(made)
+            with compiling(observer.status, observer.check):
+                self._warm_up(made)
             return made
 
         return where.of(key, warm)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from timeit import Timer
 from types import ModuleType
@@ -20,6 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paretone.errors import Cancelled
+from paretone.observer import Check, Status
 from paretone.sampling.tokens import unless_numba_fails
 
 Product = Callable[[Tensor], Tensor]
@@ -77,6 +80,37 @@ def machine_code() -> ModuleType:
         raise ArithmeticError("its products are wrong")
     one_call.prepare()
     return one_call
+
+
+@contextmanager
+def compiling(status: Status, check: Check) -> Iterator[None]:
+    """Report that machine code is compiled, if it is, and cancel that at numba's next step."""
+    try:
+        from numba.core import event
+    except ImportError:
+        yield
+        return
+
+    class Listener(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            try:
+                if not self.said:
+                    self.said = True
+                    status("Compiling machine code for this processor, once: 5 to 10 s …")
+                check()
+            except Cancelled as cancelled:
+                # Other exceptions mean that nothing can be compiled here.
+                raise KeyboardInterrupt from cancelled
+
+        def on_end(self, event: Any) -> None: ...
+
+    try:
+        with event.install_listener("numba:run_pass", Listener()):
+            yield
+    except KeyboardInterrupt as interruption:
+        raise Cancelled from interruption
 
 
 def weight_of(product: Product) -> tuple[Tensor, Tensor | None]:

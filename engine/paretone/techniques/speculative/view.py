@@ -209,7 +209,7 @@ def _time(figure: Mapping[int, _Way], reference: _Way) -> Lines:
     return Lines(
         "Time per token",
         _LENGTHS,
-        Axis("Time of a token, 1: a pass of plain decoding"),
+        Axis("Time per token", "plain passes"),
         (
             Curve("verifying", places, tuple(one.verification / one.tokens for one in parts)),
             Curve("drafting", places, tuple(one.length * one.draft / one.tokens for one in parts)),

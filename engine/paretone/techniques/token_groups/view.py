@@ -78,7 +78,7 @@ def _distributions(
     from paretone.sampling.autoregressive import after_prompt, within_length
 
     plan = resolve(speech.info, task.setting.baseline)
-    networks = speech.networks(replace(plan, draft=speech.info.drafts[0]), observer.status)
+    networks = speech.networks(replace(plan, draft=speech.info.drafts[0]), observer)
     works = speech.internals(speech.script(one.text, one.voice, plan, observer), observer.check)
     spoken = [token for cycle in works.decoding for token in cycle.tokens]
     found = []

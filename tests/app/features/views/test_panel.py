@@ -4,6 +4,7 @@ import gc
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtTest import QSignalSpy
@@ -13,9 +14,10 @@ from shiboken6 import isValid
 from paretone.models.base import MelFlow, ModelInfo
 from paretone.session.events import Progress
 from paretone.views import views
-from paretone.views.figure import Figure
+from paretone.views.figure import Axis, Curve, Figure, Lines
 from paretone_app.features.views.panel import ViewsPanel
 from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.plotting.words import Legend
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.window import MainWindow
@@ -140,6 +142,19 @@ def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     assert panel.reading.text().startswith("Map.")
     panel.show_figure(figure())
     assert panel.canvas.grab().toImage() == first, "nothing of the other figure is left"
+
+
+def test_a_legend_covers_no_curve_and_few_values_are_the_marks(panel: ViewsPanel) -> None:
+    # From corner to corner, so that none is free.
+    curves = tuple(Curve(f"{end} first", (1.0, 2.0), (end, 1.0 - end)) for end in (0.0, 1.0))
+    panel.show_figure(figure(views()[0].name, Lines("Crossing", Axis("Draft length"), Axis("Speed"), curves)))
+    panel.grab()
+    (plot,) = panel.canvas.plots
+    (legend,) = (one for one in plot.childItems() if isinstance(one, Legend) and one.entries)
+    shares = np.linspace(0.0, 1.0, 50)
+    places = [plot.place(1 + share, end + share * (1 - 2 * end)) for share in shares for end in (0.0, 1.0)]
+    assert plot.area.contains(legend.box) and not any(map(legend.box.contains, places))
+    assert plot.bottom.spelled(plot.area.width()) == ["1", "2"]
 
 
 def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> None:
