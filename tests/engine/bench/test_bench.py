@@ -60,6 +60,8 @@ def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
         "             from noise to",
         "             speech",
     ]
+    kept = {"way": "steps", "spread kept": [0.853, 0.7, None], "word error rate": 0.0}
+    assert table([kept])[2].split() == "steps 85.3 %, 70.0 %, - 0 %".split()
     assert table(rows, 5)[2].split() == ["steps:steps", "Number", "7"]
     assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"] and table([]) == []
 
