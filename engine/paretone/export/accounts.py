@@ -111,8 +111,7 @@ class OptionLedger:
         self.honour_if(False, "", why, *names)
 
     def drop_rest(self, why: str) -> None:
-        usual = [one.name for one in self._knobs.values() if one.later and self.options.get(one.name) == one.default]
-        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in {*self._lines, *usual}))
+        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in self._lines))
 
     def lines(self, carried: bool) -> tuple[Line, ...]:
         """Honoured (``carried``) or dropped options, in the order of the model's."""
@@ -123,7 +122,9 @@ class OptionLedger:
         if name == SEED:
             return Line("Seed", str(self.seed), how)
         knob = self._knobs.get(name)
-        return None if knob is None else Line(knob.title, value_text(knob, self.options[name]), how)
+        if knob is None or (knob.later and self.options.get(name) == knob.default):
+            return None
+        return Line(knob.title, value_text(knob, self.options[name]), how)
 
 
 SEED = "seed"

@@ -53,7 +53,7 @@ def drafts(profile: Profile) -> bool:
 def prompt_and_decoder(ledger: OptionLedger) -> None:
     """Record the options of prompts and of the decoder of tokens to audio, equal for all targets."""
     how, why = "in the prompts of prompts.json", "the decoder of tokens to audio is not exported"
-    ledger.honour(how, "clone", "speaker", "mode", "instruction")
+    ledger.honour(how, "clone", "speaker", "mode", "instruction", "dates", "pronunciations")
     ledger.drop(why, "cross_fade", "stream", "stream_codes", "stream_context")
     # With repetition-aware sampling, the decoder stretches speech; otherwise the front end plans its length.
     ledger.honour_if(not is_repetition_aware(ledger.options), how, why, "speed")

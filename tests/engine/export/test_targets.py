@@ -84,6 +84,11 @@ def test_guidance_in_the_weights_takes_none_on_top() -> None:
     assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
 
 
+def test_what_decides_the_prompts_goes_with_them() -> None:
+    said = account(target("transformers"), plain(entry("lm-mini"), dates="british", pronunciations="tea = TEE"))
+    assert {"Dates", "Pronunciations"} <= {line.what for line in said.honours if line.how.endswith("of prompts.json")}
+
+
 def test_an_unknown_target_is_named_with_all() -> None:
     with pytest.raises(SettingError, match="choose one of f5-tts, "):
         target("elsewhere")
