@@ -163,7 +163,8 @@ def test_a_signal_keeps_what_is_finished(file: Path, console: Console, monkeypat
 @pytest.mark.parametrize(
     ("change", "arguments", "code", "sentence"),
     [
-        (("", ""), ("status",), 10, "There is no study in"),
+        (("", ""), ("status",), 10, "has not been run yet; run it first: paretone study run "),
+        (("sentences =", 'seeds = "papers"\nsentences ='), ("verify",), 10, "did you mean 'paper'?"),
         (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
         (("", ""), ("export", "--listening", "nowhere"), 10, "There is no folder nowhere with listening tests"),
         (('title = "Small', 'judges = ["utmos"]\ntitle = "Small'), ("run",), 10, "Naturalness (UTMOS22 strong)"),

@@ -145,9 +145,9 @@ class Palette(QDialog):
         """Show the entries as they are now; the current one stays."""
         chosen, self._entries = self.chosen, tuple(self._read())
         self._show_found()
-        row = next((row for row, one in self._shown.items() if chosen is not None and one.key == chosen.key), None)
-        if row is not None:
-            self.list.setCurrentItem(self.list.topLevelItem(row))
+        for row, one in self._shown.items():
+            if chosen is not None and one.key == chosen.key:
+                self.list.setCurrentIndex(self.list.model().index(row, 0))
 
     def choose(self) -> None:
         """Close and go to the current entry, or show why it is unavailable."""

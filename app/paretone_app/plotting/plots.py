@@ -159,7 +159,6 @@ def _value(axis: Axis, value: float) -> str:
 _SHADES = 256
 _HIGHEST_LEGEND = 0.6
 """Largest share of a plot's height that is kept free for a legend."""
-_EVEN = 1e-6
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 
@@ -223,7 +222,7 @@ class PanelLayers:
             intervals += [IntervalMark(*one, colour) for one in ends if all(map(math.isfinite, one))]
         places = sorted({x for curve in panel.curves for x in curve.x})
         across = Scale.of(np.array(places), panel.x.logarithmic)
-        if np.ptp(np.diff(across.even(np.array(places))) / ((across.ends[1] - across.ends[0]) or 1.0)) < _EVEN:
+        if np.allclose(np.diff(across.share(np.array(places)), 2), 0.0):  # Evenly spaced.
             self.frame.bottom.choose = lambda most: places if len(places) <= most else across.ticks(most)
         up = Scale.of(_heights(panel), panel.y.logarithmic)
         if _heights(panel).min() >= 0 and not up.logarithmic:

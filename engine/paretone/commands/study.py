@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -79,6 +80,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     try:
         if options.action == "run":
             return _run(options, session)
+        _require_begun(options)
         if options.action == VERIFY:
             return _verify(options, session)
         results = found.read(_folder(options))
@@ -92,6 +94,17 @@ def _folder(options: argparse.Namespace) -> Path:
     if options.results:
         return Path(options.results)
     return path if path.is_dir() else results_folder(path)
+
+
+def _require_begun(options: argparse.Namespace) -> None:
+    """Raise :class:`StudyError` for the file of a study that was never run: what is wrong with it, or how to run it."""
+    from paretone.studies import definition
+    from paretone.studies.store import DATABASE
+
+    file, folder = Path(options.study), _folder(options)
+    if file.is_file() and not os.path.lexists(folder / DATABASE):
+        title = definition.read(file).title
+        raise StudyError(f"“{title}” has not been run yet; run it first: paretone study run {shlex.quote(str(file))}")
 
 
 # --- Damage -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
+from paretone.by_name import by_name
 from paretone.errors import StudyError, placed
 from paretone.fields import Fields, is_of, require_usual_numbers
 from paretone.measure.evaluation.judges import judge_named
@@ -166,8 +167,8 @@ class _Reader:
 
     # --- Sentences and voices -----------------------------------------------------------------------------------------
     def _seeds(self) -> tuple[int, ...]:
-        if self._fields.get("seeds") == "paper":
-            return PAPER_SEEDS
+        if isinstance(named := self._fields.get("seeds"), str):
+            return by_name(named, {"paper": PAPER_SEEDS}, "list of seeds", "lists")
         seeds = self._fields.wholes("seeds", (0,))
         if len(set(seeds)) < len(seeds):
             raise StudyError("a seed is given twice.")
