@@ -1,7 +1,7 @@
 """Drawing a panel of a figure in a frame: a heat map, curves, or groups of bars."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -157,8 +157,6 @@ def _value(axis: Axis, value: float) -> str:
 
 
 _SHADES = 256
-_HIGHEST_LEGEND = 0.6
-"""Largest share of a plot's height that is kept free for a legend."""
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 
@@ -243,11 +241,9 @@ class PanelLayers:
         if self._lines is None or area.isEmpty():
             return
         panel, across, up = self._lines
-        points, references = (
-            curve_points((one for one in panel.curves if one.reference is which), across, up) for which in (False, True)
-        )
+        points, references = (curve_points(panel, across, up, reference) for reference in (False, True))
         wide, high = (box.width() + em) / area.width(), (box.height() + em) / area.height()
-        self.legend.corner, longer = free_corner(points, references, wide, min(high, _HIGHEST_LEGEND))
+        self.legend.corner, longer = free_corner(points, references, wide, min(high, 0.6))  # The curves keep some room.
         self.frame.set_scales(across, replace(up, high=up.at(1 + longer)))
 
     def _show_bars(self, panel: Bars) -> None:
@@ -314,10 +310,10 @@ def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
     return [float(first + spacing * index) for index in range(int((greatest - first) // spacing) + 1)]
 
 
-def curve_points(curves: Iterable[Curve], across: Scale, up: Scale) -> np.ndarray:
-    """Points along ``curves`` and the ends of their intervals, (n, 2), as shares of both axes."""
+def curve_points(panel: Lines, across: Scale, up: Scale, reference: bool) -> np.ndarray:
+    """Points along curves, references or others, and the ends of their intervals, (n, 2), as shares of both axes."""
     found = [np.empty((0, 2))]
-    for one in curves:
+    for one in (curve for curve in panel.curves if curve.reference is reference):
         order = np.argsort(one.x)
         x, *others = (np.array(part, float)[order] for part in (one.x, one.y, one.low, one.high) if part)
         x, heights = across.share(x), [up.share(part) for part in others]

@@ -101,8 +101,8 @@ def _require_begun(options: argparse.Namespace) -> None:
     from paretone.studies import definition
     from paretone.studies.store import DATABASE
 
-    file, folder = Path(options.study), _folder(options)
-    if file.is_file() and not os.path.lexists(folder / DATABASE):
+    file = Path(options.study)
+    if file.is_file() and not os.path.lexists(_folder(options) / DATABASE):
         title = definition.read(file).title
         raise StudyError(f"“{title}” has not been run yet; run it first: paretone study run {shlex.quote(str(file))}")
 

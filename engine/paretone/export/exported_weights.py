@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.export.delivery import Content, Copied, Made
+from paretone.export.delivery import Content, Made
 from paretone.models.f5.config import SIDECAR
 from paretone.models.f5.front_end import VOCABULARY
 from paretone.models.files.checkpoints import is_packed_file, plain_file
@@ -31,12 +31,6 @@ class ExportedWeights(Protocol):
     def name(self) -> str: ...
 
     def contents(self) -> dict[str, Content]: ...
-
-
-def plain_content(path: Path) -> Content:
-    """Content of the weights at ``path`` for other software: copied, or unpacked if only Paretone can read the file.
-    Raises :class:`CheckpointError`."""
-    return plain_file(path) if is_packed_file(path) else Copied(path)
 
 
 def packed_checkpoint(path: Path) -> dict[str, Content]:

@@ -74,9 +74,8 @@ def test_what_is_not_judged_is_said_the_rest_goes_on(tmp_path: Path, console: Co
     assert next(line for line in text.splitlines() if "fine.wav" in line).split()[1] == "1"
 
 
-def test_a_single_file_that_cannot_be_judged_is_an_error(
-    tmp_path: Path, without_networks: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("without_networks")
+def test_a_single_file_that_cannot_be_judged_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["judge", written(tmp_path / "silent.wav", np.zeros(RATE))]) == AudioError.exit_code
     assert cli.main(["judge", str(tmp_path / "gone.wav")]) == AudioError.exit_code
     assert "100 %" not in capsys.readouterr().err

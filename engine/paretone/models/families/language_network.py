@@ -471,10 +471,7 @@ class LanguageNetworks:
         elif retained is not None:
             # Layers are shared with the model's own network and take no extra memory.
             target = self._warm(
-                self._others,
-                retained,
-                lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables),
-                observer,
+                self._others, retained, lambda: LanguageNetwork(target.tokens.kept(retained), target.tables), observer
             )
         target = self._changed(target, plan, observer)
         draft = None if plan.draft is None else self._changed(self._read(plan.draft, observer), plan, observer)
@@ -510,11 +507,7 @@ class LanguageNetworks:
         return self._warm(self._others, weights.fingerprint, read, observer)
 
     def _warm(
-        self,
-        where: LastUsed[LanguageNetwork],
-        key: Hashable,
-        make: Callable[[], LanguageNetwork],
-        observer: Observer,
+        self, where: LastUsed[LanguageNetwork], key: Hashable, make: Callable[[], LanguageNetwork], observer: Observer
     ) -> LanguageNetwork:
         def warm() -> LanguageNetwork:
             made = make()

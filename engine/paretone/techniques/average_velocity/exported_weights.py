@@ -10,10 +10,10 @@ from pathlib import Path
 from torch import Tensor
 
 from paretone.errors import ProfileError
-from paretone.export.delivery import Content
-from paretone.export.exported_weights import companions, plain_content
+from paretone.export.delivery import Content, Copied
+from paretone.export.exported_weights import companions
 from paretone.models.f5.checkpoint import F5Checkpoint
-from paretone.models.files.checkpoints import fingerprint, read_float_weights
+from paretone.models.files.checkpoints import fingerprint, is_packed_file, plain_file, read_float_weights
 from paretone.models.files.trained_weights import INTERVALS, find_interval_weights, plain_names, weight_folders
 from paretone.observer import Check
 from paretone.setting.profile import Profile
@@ -48,5 +48,7 @@ class AverageVelocityWeights:
         return f"model_average_velocity_{self.path.name}"
 
     def contents(self) -> dict[str, Content]:
-        """Files by name: the weights and their companions. Raises :class:`CheckpointError` if these cannot be read."""
-        return {self.name: plain_content(self.path), **companions(self.source)}
+        """Files by name: the weights, unpacked if only Paretone can read them, and their companions. Raises
+        :class:`CheckpointError` if these cannot be read."""
+        weights = plain_file(self.path) if is_packed_file(self.path) else Copied(self.path)
+        return {self.name: weights, **companions(self.source)}

@@ -167,7 +167,6 @@ def test_the_list_is_in_groups_and_says_what_applies_here(window: MainWindow, qt
     info, offered = window.state.selection.info, window.state.selection.techniques
     window.state.selection.info = None
     found = opened(window, qtbot)
-    # Which device it will run on is not known before; what is current then stays.
     assert {one.title: one.cells[1] for one in found.found}["Step pruning"] == "Known once the model is loaded"
     qtbot.keyClick(found.search, Qt.Key.Key_Down)
     second = found.chosen

@@ -151,8 +151,7 @@ def test_a_legend_covers_no_curve_and_few_values_are_the_marks(panel: ViewsPanel
     panel.grab()
     (plot,) = panel.canvas.plots
     (legend,) = (one for one in plot.childItems() if isinstance(one, Legend) and one.entries)
-    shares = np.linspace(0.0, 1.0, 50)
-    places = [plot.place(1 + share, end + share * (1 - 2 * end)) for share in shares for end in (0.0, 1.0)]
+    places = [plot.place(1 + x, end + x * (1 - 2 * end)) for x in np.linspace(0.0, 1.0, 50) for end in (0.0, 1.0)]
     assert plot.area.contains(legend.box) and not any(map(legend.box.contains, places))
     assert plot.bottom.spelled(plot.area.width()) == ["1", "2"]
 
