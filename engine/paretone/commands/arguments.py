@@ -333,8 +333,8 @@ def several_utterances(options: argparse.Namespace, model: str, sentences: int) 
 
 
 def typed_lines(file: str) -> tuple[str, ...]:
-    """Texts in a file, one per line; ``-`` for standard input. Raises :class:`TextError`."""
-    lines = tuple(line.strip() for line in _read(file).splitlines() if line.strip())
+    """Texts in a file (``-``: standard input), one per line with letters or digits. Raises :class:`TextError`."""
+    lines = tuple(line.strip() for line in _read(file).splitlines() if any(map(str.isalnum, line)))
     if not lines:
         raise TextError(f"The file {file} has no text; write one sentence on each line.")
     return lines

@@ -112,7 +112,7 @@ def _rows(file: str) -> list[tuple[str, str]]:
         content = read_text(file, "utf-8-sig", LARGEST_TEXT)
     try:
         if content.lstrip().startswith("{"):
-            found = [json.loads(line) for line in content.splitlines() if line.strip()]
+            found = [json.loads(line) for line in content.split("\n") if line.strip()]
         else:
             found = list(csv.DictReader(io.StringIO(content)))
     except (ValueError, csv.Error) as error:
@@ -120,7 +120,7 @@ def _rows(file: str) -> list[tuple[str, str]]:
     rows = []
     for number, row in enumerate(found, 1):
         text, name = (row.get(field) or "" for field in ("text", "name")) if isinstance(row, dict) else ("", "")
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not any(map(str.isalnum, text)):
             raise TextError(f"Row {number} of the manifest {file} has no text; it needs a field text.")
         if not isinstance(name, str) or (name and not re.fullmatch(r"[\w][\w .-]*", name)):
             raise TextError(

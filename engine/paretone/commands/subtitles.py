@@ -27,7 +27,7 @@ _AROUND = 30.0
 
 def sentence_times(speech: Speech) -> tuple[Timed, ...]:
     """Sentences of the speech's text. They end in the pauses that fit their syllables best, by dynamic programming."""
-    said = sentences(speech.text)
+    said = [one for one in sentences(speech.text) if any(map(str.isalnum, one))] or [speech.text]
     begin, end = speech.span
     beats = np.array([(syllables(one) or len(one) / 3) + _BEATS for one in said])
     expected = beats / beats.sum() * (end - begin)

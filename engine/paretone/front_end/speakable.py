@@ -120,7 +120,8 @@ def parts(text: str, longest: Count = PART_CHARACTERS) -> tuple[str, ...]:
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n\s*", text):
         for one in chunks(paragraph, lambda part: len(part) + 1, longest):
-            if found and len(found[-1]) + len(one) < longest:
+            # "* * *" cannot be spoken alone.
+            if found and (len(found[-1]) + len(one) < longest or not all(map(WORD.search, (one, found[-1])))):
                 found[-1] += f"\n\n{one}"
             else:
                 found.append(one)

@@ -39,7 +39,7 @@ def speak(console: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, tmp_path: Path) -> None:
     text, out = tmp_path / "lines.txt", tmp_path / "out"
-    text.write_text("Rice.\n\nIt's $5-10.\nMilk.\n")
+    text.write_text("Rice.\n\nIt's $5-10.\n* * *\nMilk.\n")
     first = speak("--by-line", "--text-file", text, "--srt", tmp_path / "out.srt").data
     names = ["001-rice.wav", "002-its-5-10.wav", "003-milk.wav"]
     assert [one["file"] for one in first["lines"]] == names and first["new"] == 3
@@ -66,7 +66,7 @@ def test_lines_are_files_and_only_missing_or_changed_ones_are_made_again(speak, 
 def test_a_manifest_names_texts_and_files(speak, tmp_path: Path) -> None:
     for file, content in {
         "rows.csv": 'name,text\nfirst,"Rice, and milk."\n,Bread.\n',
-        "rows.jsonl": '{"name": "first", "text": "Rice, and milk."}\n{"text": "Bread."}\n',
+        "rows.jsonl": '{"name": "first", "text": "Rice, and milk."}\n{"text": "Bread.\u2028"}\n',
     }.items():
         (tmp_path / file).write_text(content)
         made = speak("--by-line", "--manifest", tmp_path / file).data
@@ -119,7 +119,7 @@ def killed_after(command: list[str], journal: Path, parts: int) -> int:
 
 def test_a_long_text_is_one_file_and_goes_on_after_a_kill(tmp_path: Path) -> None:
     said = ["Rice is here.", "Beans are there.", "It's $5-10.", "Milk is cold.", "Dr. Lee ate.", "Tea is hot, too."]
-    command, journal = long_text(tmp_path, f"{' '.join(said[:2])}\n\n{' '.join(said[2:])}", "-c", SMALLER)
+    command, journal = long_text(tmp_path, f"{' '.join(said[:2])}\n\n* * *\n\n{' '.join(said[2:])}", "-c", SMALLER)
     reached = killed_after(command, journal, 1)
     made = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert 1 <= reached < len(made["lines"]) == 3 and made["new"] == len(made["lines"]) - reached
