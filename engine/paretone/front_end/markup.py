@@ -67,8 +67,7 @@ def plain_lines(text: str) -> str:
     for _ in range(2):
         text = _STRONG.sub(lambda one: one[0 if one[1] == "*" and _PRODUCT.fullmatch(one[2]) else 2], text)
         text = _LOW.sub(r"\2", text)
-    listed = _BULLET.search(text) is not None and "\n" in text.strip()
-    text = _BULLET.sub("\n" if listed else "", text)
+    text = _BULLET.sub("\n" if "\n" in text.strip() else "", text)
     several = len(_NUMBERED.findall(text)) > 1 or (_NUMBERED.match(text) and "\n" in text)
     romans = re.search(r"^[ \t]*(?:ii|II)[.)]", text, re.MULTILINE) is not None
     label = (lambda said: str(roman(said.upper()) or said)) if romans else str.upper

@@ -298,7 +298,8 @@ def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) ->
         )
     if unit in ("s", "t", "d", "ac", "pt", "st", "U"):
         teaspoons = unit == "t" and dotted and not around.precedes(" of")
-        closed = (unit == "d" and around.follows("[x×] ?")) or (unit == "st" and around.precedes(r" \d\d? ?lbs?\b"))
+        stones = unit == "st" and (not re.search("(?<!1)1$", value) or around.precedes(r" \d\d? ?lbs?\b"))
+        closed = stones or (unit == "d" and around.follows("[x×] ?"))
         return closed or (bool(gap) and not teaspoons and not around.precedes(r"'|\.[A-Z]"))
     if unit == "N":
         return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
@@ -555,8 +556,9 @@ CLASSES = (
     semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
     semiotic("measure", rf"(?!\d{{4}}')({VALUE})(')(?=[–.,;:)!?-]| [^A-Z]| [A-Z]{{2,3}}\b|$)", say=_inches,
         quantity=True, unless=r"(?<!\w)'[^']*"),
-    semiotic("measure", rf"{_DEGREES}° ?(?:0?{_DEGREES}' ?)?(?:0?{_DEGREES}(?:\"|'') ?)?(?:([NSEW])\b|(?<=['\"]))",
-        say="{1:number} {1:degree/degrees}[ {2:number} minutes][ {3:number} seconds][ {4:compass}]"),
+    semiotic("measure", rf"(?:\b([NSEW]) ?)?{_DEGREES}° ?(?:0?{_DEGREES}' ?)?(?:0?{_DEGREES}(?:\"|'') ?)?",
+        r"(?(1)|(?:([NSEW])\b|(?<=['\"])))",
+        say="[{1:compass} ]{2:number} {2:degree/degrees}[ {3:number} minutes][ {4:number} seconds][ {5:compass}]"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
     semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",

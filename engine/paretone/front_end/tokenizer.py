@@ -36,7 +36,7 @@ MOST_OF_A_RANGE = 60
 """Characters."""
 _RANGE = re.compile(r" [-–—] |[-–—] ?| ?\.\.+ ?")
 _GOES_ON = re.compile(r"-(?![a-z]{3})|/")
-_PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_PLAIN = re.compile(r"[^\W\d_Α-ω]+(?:'[^\W\d_]+)*")
 _EASY = re.compile(
     r"(?=[a-z]*[aeiouy])(?![ivx]+\b)(?:[a-z]{3,}(?:'[a-z]+)?(?=[ ,;?)\"\x02]|!(?!=)|:(?!\S)|$)|[a-z]{1,2}(?= [a-z]))|"
     r"[A-Z][a-z]{2,}(?=,? [a-z]{2,})|[;?)“”\"]|,(?! [A-Z]{2}\b)|[.!](?=[\s\x02]|$)"
@@ -118,14 +118,13 @@ def _range(left: Said, left_kind: str, right: Said, right_kind: str, text: str) 
     if left_kind == "date" and left.before and right_kind in ("cardinal", "ordinal"):
         day = re.search(r"(\d{1,2})(?:st|nd|rd|th)?$", text)
         return Said(f"{left} to {day_of_month(int(day[1]))}") if day and 1 <= int(day[1]) <= 31 else None
-    if right_kind == "date" and right.unit and left_kind in ("cardinal", "ordinal"):
+    if right_kind == "date" and right.unit.startswith("of ") and left_kind in ("cardinal", "ordinal"):
         day = re.match(r"\d{1,2}", text)
-        first = f"{right.before} {day_of_month(int(day[0]))}".strip() if day else ""
-        return Said(f"{first} to {right.words} {right.unit}") if first else None
+        return Said(f"{right.before} {day_of_month(int(day[0]))} to {right.words} {right.unit}") if day else None
     if left_kind == "money" and (right_kind in _NUMBERS or (right_kind == "measure" and magnified)):
         more = f"{number(magnified[1])} {MAGNITUDES[magnified[2]]}" if magnified else right.words
         return Said(f"{left.words} to {more} {left.unit}")
-    if left_kind in _NUMBERS and right_kind in ("money", "measure", "time"):
+    if left_kind in _NUMBERS and (right_kind in ("money", "measure", "time") or right.unit[1:2] == "."):
         many = dict(UNITS.values()).get(right.unit, right.unit) if right_kind == "measure" else right.unit
         return Said(f"{left} to {replace(right, unit=many)}", ends=right.ends)
     return None
