@@ -26,7 +26,7 @@ _LEFT = (
     "r bp on ur rte long civ fed vol iv qty wed sun sh blk ct ok vis dpi ppl govt depts orgs col cont dir mktg exec "
     "eng lmk tril refs par nr temp hum hrs mgr sq mil ra esq ht mph jn eq precip mo lb conf nmi attn "
     "iiia qd bg nf nc bb qxh cmaj u equiv nabh sm mass tmrw bc mvt sts kt kg bapt geo chas nov feb mar sess educ esp "
-    "ret accts incl req'd sep qg cadd bbmaj"
+    "ret accts incl req'd sep qg cadd bbmaj sgt capt mt mob"
 ).split()
 """Short forms and units that NeMo leaves as they are written."""
 
