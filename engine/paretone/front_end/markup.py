@@ -59,8 +59,7 @@ def plain_lines(text: str) -> str:
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _QUOTED.sub("", text)
-    text = _FENCE.sub("\n", text)
-    text = _RULE.sub("\n", text)
+    text = _RULE.sub("\n", _FENCE.sub("\n", text))
     text = _HEADING.sub(r"\n\1\2\n\n", text)
     text = _ROW.sub(lambda match: ", ".join(cell.strip() for cell in match[1].split("|") if cell.strip()) + "\n", text)
     text = _FOOTNOTE.sub("", _LINK.sub(r"\1", text))
