@@ -78,7 +78,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         async with listening(server.application(), options.host, port, speech_api.GRACE_SECONDS) as (where, bound):
             address = f"http://{where}:{bound}/v1/audio/speech"
             session.terminal.say(f"{model.info.title} speaks at {address}; Ctrl-C ends it.")
-            await asyncio.to_thread(session.terminal.cancelled.wait)
+            while not session.terminal.cancelled.is_set():  # Asked by this thread: then no signal insists.
+                await asyncio.sleep(0.1)
 
     asyncio.run(serve())
     return Result({"spoken": server.spoken}, f"Spoke {counted(server.spoken, 'text', 'texts')}.")
