@@ -164,6 +164,7 @@ class SpectralNetwork(nn.Module):
 
 def turned(phase: Tensor) -> Tensor:
     """Phases in radians to unit complex numbers, in a third of the time of ``torch.polar``."""
+    phase = phase.float()  # There are no complex numbers of bfloat16, in which parts of a training compute.
     return torch.complex(phase.cos(), phase.sin())
 
 
