@@ -135,16 +135,15 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     problem, code = ending(stopped, f"after {found[-1].level}.", "measuring a server")
     if not problem and (silent := [str(one.level) for one in found if not one.answered]):
         problem, code = f"No request was answered at {listed(silent)}.", PlainError.exit_code
-    written: dict[str, str] = {}
+    data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": records.hash_of(texts), "loads": rows}
     if keep is not None:
+        written: dict[str, str] = {}
         for level, reply in ((one.level, reply) for one in found for reply in one.answered):
             # Numbered first: in the order of their texts in any shell, as judge takes them.
             name = f"{len(written) + 1:05} {level}.wav".replace("/", " a ").replace(" ", "-")
             files.write_wav(keep / name, reply.samples, reply.sample_rate)
             written[name] = reply.text
         files.write(keep / _TEXTS, "".join(f"{text}\n" for text in written.values()).encode())
-    data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": records.hash_of(texts), "loads": rows}
-    if keep is not None:
         whole = json.dumps(data | {"replies": written}, ensure_ascii=False, indent=1)
         files.write(keep / "load.json", whole.encode())
     record = None
@@ -221,12 +220,12 @@ def _judge(
 ) -> None:
     """Add the judges' figures to ``rows``, and to ``takes`` if they are kept."""
     terminal, reference = session.terminal, None if options.reference is None else Path(options.reference)
-    for place, (one, row) in enumerate(zip(found, rows, strict=True)):
+    for one, row, mine in zip(found, rows, takes, strict=True):
         if not one.answered:
             continue
         terminal.begin()
         terminal.status(f"Judging the replies to {one.level}")
         texts, sounds = zip(*((each.text, (each.samples, each.sample_rate)) for each in one.answered), strict=True)
         row["judged"], each = reply_figures(texts, sounds, reference, terminal.progress, terminal.check)
-        pairs = zip(takes[place], each, strict=False)
-        takes[place][:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]
+        pairs = zip(mine, each, strict=False)
+        mine[:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]

@@ -125,6 +125,8 @@ class SpeechServer:
         """Requests that join those spoken at once."""
         self._speaking = self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "speech")
+        self._next: Future[None] = self._thread.submit(lambda: None)
+        """Speaks requests at once, or will."""
         self._started = time.monotonic()
         self.spoken = 0
         """Texts so far."""
@@ -240,8 +242,10 @@ class SpeechServer:
             speaking = _Speaking(command, RunningJob(command.job, hear, cancelled))
             self._asked.append(speaking)
             spoken = asyncio.wrap_future(speaking.ended)
-            # Whoever speaks already takes it in before the next pass; then this finds nothing to do.
-            self._thread.submit(self._speak_together)
+            # Whatever speaks takes it in before the next pass, unless it ends just now: then the next does. One such
+            # is enough: a server that is never idle would collect them.
+            if self._next.running() or self._next.done():
+                self._next = self._thread.submit(self._speak_together)
         else:
             spoken = loop.run_in_executor(self._thread, self._executor.carry_out, command, hear, cancelled)
 
