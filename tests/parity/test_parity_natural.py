@@ -16,11 +16,10 @@ import torch
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from paretone.front_end import lengths, lexicon, tagger, unknown_words
-from paretone.front_end.lengths import default_lengths
+from paretone.front_end import lexicon, networks, tagger
 from paretone.front_end.lexicon import bundled
+from paretone.front_end.networks import default_lengths, default_unknown_words
 from paretone.front_end.phones import EDGE
-from paretone.front_end.unknown_words import default_unknown_words
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.minis.natural_decoder import (
     BINS,
@@ -248,7 +247,10 @@ def test_the_files_are_made_from_the_wheel() -> None:
 
     # Packed anew, other versions of zlib and Python give other bytes.
     assert gzip.decompress(recipe.pronunciations()) == gzip.decompress(bundled(lexicon.FILE).read_bytes())
-    for file, made in ((lengths.FILE, recipe.lengths_weights()), (unknown_words.FILE, recipe.unknown_words_weights())):
+    for file, made in (
+        (networks.LENGTHS, recipe.lengths_weights()),
+        (networks.UNKNOWN_WORDS, recipe.unknown_words_weights()),
+    ):
         shipped, remade = read_weights(bundled(file)), load(made)
         assert shipped.keys() == remade.keys()
         assert all(torch.equal(value, remade[name]) for name, value in shipped.items())

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from paretone.errors import PlainError
 from paretone.files import write_atomically
-from paretone.front_end import lengths, lexicon, tagger, unknown_words
-from paretone.front_end.lengths import BLOCKS
+from paretone.front_end import lexicon, networks, tagger
+from paretone.front_end.networks import BLOCKS
 from paretone.models.minis.natural_decoder import SCALE
 from paretone.training.natural_teacher import MISSING
 from tests.tools.exporting import run, write_licence
@@ -81,7 +81,7 @@ OWN = {"paretone": "pˈɛɹətOn"}
 
 
 def pronunciations() -> bytes:
-    """The file of :class:`paretone.front_end.lexicon.Entries`: both parts, each in the order of its words."""
+    """The file of :class:`paretone.front_end.lexicon.Lexicon`: both parts, each in the order of its words."""
     parts = []
     for part in ("gold", "silver"):
         listed = _json(_assets() / f"lexicon_us_{part}.json.gz") | (OWN if part == "silver" else {})
@@ -122,7 +122,7 @@ def _lines(lines: Iterator[str] | list[str]) -> np.ndarray:
 
 
 def unknown_words_weights() -> bytes:
-    """The file of :class:`paretone.front_end.unknown_words.UnknownWords`, in half precision."""
+    """The file of :class:`paretone.front_end.networks.UnknownWords`, in half precision."""
     graph = _graph(_assets() / "oov.onnx")
     named = _initialisers(graph)
     weights = {name.removeprefix("m."): value for name, value in named.items() if name.startswith("m.")}
@@ -131,7 +131,7 @@ def unknown_words_weights() -> bytes:
         if node.op_type == "MatMul" and node.input[1] in named:
             weights[_matrix_name(graph, node.output[0])] = named[node.input[1]].T.contiguous()
     about = _json(_assets() / "oov.json")
-    symbols = {part: json.dumps(about[theirs], ensure_ascii=False) for part, theirs in unknown_words.ALPHABETS.items()}
+    symbols = {part: json.dumps(about[theirs], ensure_ascii=False) for part, theirs in networks.ALPHABETS.items()}
     return save({name: value.half().contiguous() for name, value in weights.items()}, {"source": SOURCE, **symbols})
 
 
@@ -142,7 +142,7 @@ def _matrix_name(graph: Any, product: str) -> str:
 
 
 def lengths_weights() -> bytes:
-    """The file of :class:`paretone.front_end.lengths.LengthNetwork`: matrices as int8 with their scales, the
+    """The file of :class:`paretone.front_end.networks.LengthNetwork`: matrices as int8 with their scales, the
     rest in half precision."""
     found = _initialisers(_graph(_assets() / "hibari.onnx"))
     weights: dict[str, Tensor] = {}
@@ -176,8 +176,8 @@ def export(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / lexicon.FILE, pronunciations())
     write_atomically(folder / tagger.FILE, tagger_weights())
-    write_atomically(folder / unknown_words.FILE, unknown_words_weights())
-    write_atomically(folder / lengths.FILE, lengths_weights())
+    write_atomically(folder / networks.UNKNOWN_WORDS, unknown_words_weights())
+    write_atomically(folder / networks.LENGTHS, lengths_weights())
     write_licence(folder)
 
 

@@ -121,21 +121,13 @@ def aligner_phones(phonemes: str) -> str:
 def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[float] | None:
     """Edges (n + 1) of ``phones`` from the segments of their sounds; ``None`` if the numbers of sounds differ."""
     sounds = [place for word in words(phones) for place in word]
-    heard = [(start, end) for _, start, end in segments]
-    if len(heard) != len(sounds):
+    if len(segments) != len(sounds):
         return None
-    times = dict(zip(sounds, heard, strict=True))
-    edges = [heard[0][0]]
-    for place in range(len(phones)):
-        if place in times:
-            following = times.get(place + 1)
-            edges.append(times[place][1] if following is None else following[0])
-            continue
-        after = next((number for number in sounds if number > place), None)
-        until = times[after][0] if after is not None else edges[-1]
-        count = (after if after is not None else len(phones)) - place
-        edges.append(edges[-1] + (until - edges[-1]) / count)
-    return _with_blanks(edges, set(sounds))
+    known: dict[int, float] = {}  # Marks between sounds share the time between them.
+    for place, (_, start, end) in zip(sounds, segments, strict=True):
+        known |= {place: start, place + 1: end}
+    edges = np.interp(range(len(phones) + 1), list(known), list(known.values()))
+    return _with_blanks(edges.tolist(), set(sounds))
 
 
 def _with_blanks(edges: list[float], sounds: set[int]) -> list[float]:

@@ -44,12 +44,6 @@ def _numeric_date(match: re.Match[str], around: Around) -> str | None:
     return f"{MONTHS[month - 1]} {day_of_month(day)}, {_year_of(named)}{comma}"
 
 
-def _month_first(match: re.Match[str], around: Around) -> Said:
-    weekday, name, day, named = match.groups()
-    head = f"{WEEKDAYS[weekday]}, " if weekday else ""
-    return Said(day_of_month(int(day)) + (f", {year(int(named))}" if named else ""), before=head + _month_name(name))
-
-
 def _day_first(match: re.Match[str], around: Around) -> Said:
     weekday, day, suffix, of, name, named = match.groups()
     head = f"{WEEKDAYS[weekday]} " if weekday else ""
@@ -134,10 +128,11 @@ def _military(match: re.Match[str], around: Around) -> Said | None:
     return Said(words, "hours" if match[3] else "")
 
 
+FORMS["day"] = lambda text: day_of_month(int(text))
+FORMS["weekday"] = WEEKDAYS.__getitem__
 FORMS["month"] = _month_name
 FORMS["year"] = _year_of
 FORMS["decade"] = lambda text: plural(_year_of(text))
-_ROUND = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousands", "10,000": "tens of thousands"}
 _BEFORE_TIMES = (
     r"(?i:\b(?:at|by|from|until|till|before|after|around|since|between|the|to|for|and|open|et[ad](?: is|:)?)|&) |"
     r"\d{4} ?[-–] ?"
@@ -153,9 +148,8 @@ CLASSES = (
     semiotic("date", r"(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)|",
         r"(?P<a>\d{1,2})([-/.])(?P<b>\d{1,2})\6(?P<c>\d{4}|(?<=[/])\d{2})(?!\d|[./-]\d)", say=_numeric_date,
         quantity=True),
-    semiotic("date", r"(0?[1-9]|1[0-2])/(\d{4})(?![\d/])", say="{1:month} {2:year}"),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_MONTH})\.? ({_DAY})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ap]m\b)",
-        r"(?:,? (\d{4})(?![\d%]))?", say=_month_first, quantity=True),
+        r"(?:,? (\d{4})(?![\d%]))?", say="[{1:weekday}, ]{2:month}|{3:day}[, {4:year}]|", quantity=True),
     semiotic("date", rf"({_MONTH})\.?,? (?:'(?=\d\d\b))?(\d{{4}}|(?<=')\d\d)(?![\d%:])",
         say="{1:month} {2:year}", quantity=True),
     semiotic("date", rf"(?:({_WEEKDAY})\.?,? )?({_DAY})(st|nd|rd|th)?[- ](of )?({_MONTH})(?:\.(?=,? ['a-z\d]))?",
@@ -163,7 +157,6 @@ CLASSES = (
     semiotic("date", rf"(?!Jan [a-z])({_MONTH})(?![\w.']| [A-Z])", say="{1:month}",
         after=r"\b(?:in|since|by|until|till|from|last|next|early|late|mid|this) |mid-"),
     semiotic("date", rf"({_WEEKDAY})(\.)?(?!\w)|\b{_SMALL_DAY}", say=_weekday, quantity=True),
-    semiotic("time", r"(7(?=/6)|8(?=/7)|9(?=/8)|10(?=/9))/(\d)c\b", say="{1:cardinal} {2:cardinal} central"),
     semiotic("date", rf"/(?={_WEEKDAY})", say=",", after=rf"\b{_WEEKDAY}\.?"),
     semiotic("date", rf"({_MONTH})\.?(?= ?[-–]| \d)", say="{1:month}", quantity=True),
     semiotic("date", rf"({_MONTH})(?:(?<=[-–]...)\.|(?!\w))", say="{1:month}", after=r"[-–] ?", quantity=True),
@@ -171,7 +164,6 @@ CLASSES = (
         (year if len(match[1]) == 4 else cardinal)(int(match[1])), ".".join(match[2].replace(".", "")) + ".")),
     semiotic("date", r"(?:AD|A\.D\.) (\d{1,4})(?:[-–](\d{1,4}))?(?![\d,])", say="A.D. {1:year}[ to {2:year}]",
         quantity=True),
-    semiotic("cardinal", rf"\b({'|'.join(_ROUND)})'?s(?= of\b)", say=_ROUND),
     semiotic("date", r"'?((?:1\d|20)\d0)'?s\b|'([2-9]0|00)'?s\b", say="{1:decade}{2:decade}", quantity=True),
     semiotic("date", r"([2-9]0)'?s\b", say="{1:decade}", quantity=True, unless=TAKES),
     semiotic("date", r"'(\d\d)(?!\d|[^']{0,60}'(?!\w))", say="{1:short}", unless=r"[\w)]", quantity=True),
@@ -186,12 +178,8 @@ CLASSES = (
     semiotic("time", r"([01]\d|2[0-3])([0-5]\d)(?: ?(hours|hrs?)\b(?:\.(?! [A-Z]|$))?|",
         rf"(?={_BEFORE_HOURS})|(?= {_ZONE})|(?<=\b0\d{{3}})(?!\d|[.:]\d))",
         say=_military, quantity=True),
-    semiotic("time", r"(\d\d?)\.([0-5]\d)(?= (?:(?:to|from|for) [A-Z]|(?:train|bus|service)\b))",
-        say="{1:number} {2:short}", after=r"\b[Tt]he "),
     semiotic("time", r"(\d{1,2}):([0-5]\d)\.(\d{1,3})(?![\d:]| ?[AaPp]\.?[Mm])",
         say="{1:number} {2:short} point {3:digits}", quantity=True),
-    semiotic("time", r"\b(UTC|GMT) ?([-+])(\d{1,2})(?::(?:00|(\d\d)))?\b",
-        say="{1:letters} {2:sign} {3:number}[ {4:short}]"),
     semiotic("time", rf"(0?\d|1[0-2])\s?({_HALF})(?: ({_ZONE}))?", quantity=True,
         say=_hour),
     semiotic("time", r"(?i:noon|midnight)\b", say=lambda match, around: match[0], quantity=True),
@@ -204,6 +192,5 @@ CLASSES = (
     semiotic("time", r"(?<!\d)(?=\d)(?:(\d+) ?w(?:ks?)?)?(?: ?(\d+) ?d(?:ays?)?)?(?:,? ?(\d\d?) ?h(?:rs?)?)?",
         r"(?:,? ?(\d\d?) ?m(?:in)?)?(?: ?(\d\d?) ?s(?:ec)?)?\b", say=lambda match, around: (
         _length(*match.groups()) if sum(map(bool, match.groups())) > 1 else None)),
-    semiotic("time", r"\bT-(\d+)(?= (?:min|sec|hour|hr|day|week)[a-z]*\b)", say="T minus {1:cardinal}"),
 )
 # fmt: on

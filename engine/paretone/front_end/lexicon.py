@@ -11,18 +11,13 @@ import gzip
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import STRESSES, VOWELS
 from paretone.paths import resource
-from paretone.reading import parsed_json, require_regular
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def bundled(name: str) -> Path:
@@ -36,27 +31,10 @@ def unreadable(path: Path, error: Exception) -> CheckpointError:
     )
 
 
-def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
-    """The stored weights in ``path``, and ``lists`` of symbols from its header. Raises :class:`CheckpointError`."""
-    # Imported on use: most texts need no network, and torch loads slowly.
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        require_regular(path)
-        with safe_open(path, "pt") as stored:
-            symbols = [parsed_json(stored.metadata()[name]) for name in lists]
-            return {name: stored.get_tensor(name) for name in stored.keys()}, symbols  # noqa: SIM118
-    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
-        raise unreadable(path, error) from error
-
-
 _, SECONDARY, PRIMARY = STRESSES
 _HEAVY = frozenset("AIOWYʤʧ")
 """Phonemes of two sounds each."""
-
-
-def stressed(phonemes: str) -> bool:
-    return PRIMARY in phonemes or SECONDARY in phonemes
+_VOWEL = re.compile(f"[{''.join(VOWELS)}]")
 
 
 def unstressed(phonemes: str) -> str:
@@ -74,12 +52,12 @@ def emphasised(phonemes: str) -> str:
     """Turn secondary stress into primary, or stress the first vowel."""
     if PRIMARY in phonemes:
         return phonemes
-    return _on_first_vowel(phonemes, PRIMARY).replace(SECONDARY, PRIMARY)
+    return lightly_stressed(phonemes, PRIMARY).replace(SECONDARY, PRIMARY)
 
 
-def lightly_stressed(phonemes: str) -> str:
-    """Put secondary stress on the first vowel if nothing is stressed."""
-    return _on_first_vowel(phonemes, SECONDARY)
+def lightly_stressed(phonemes: str, mark: str = SECONDARY) -> str:
+    """Put ``mark`` on the first vowel if nothing is stressed."""
+    return phonemes if unstressed(phonemes) != phonemes else _VOWEL.sub(rf"{mark}\g<0>", phonemes, count=1)
 
 
 def weight(phonemes: str) -> int:
@@ -87,42 +65,14 @@ def weight(phonemes: str) -> int:
     return len(phonemes) + sum(phoneme in _HEAVY for phoneme in phonemes)
 
 
-def _on_first_vowel(phonemes: str, mark: str) -> str:
-    if stressed(phonemes):
-        return phonemes
-    place = next((place for place, phoneme in enumerate(phonemes) if phoneme in VOWELS), None)
-    return phonemes if place is None else phonemes[:place] + mark + phonemes[place:]
-
-
-Known = Callable[[str], bool]
 Restress = Callable[[str], str]
 FLAPPED_AFTER = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 """Phonemes after which an American t becomes a flap before a vowel."""
-_DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
-
-
-def _s_stem(word: str, known: Known) -> str | None:
-    if len(word) < 3 or not word.endswith("s"):
-        return None
-    if not word.endswith("ss") and known(word[:-1]):
-        return word[:-1]
-    long = len(word) > 4
-    if (word.endswith("'s") or (long and word.endswith("es") and not word.endswith("ies"))) and known(word[:-2]):
-        return word[:-2]
-    return f"{word[:-3]}y" if long and word.endswith("ies") and known(f"{word[:-3]}y") else None
 
 
 def with_s(phonemes: str) -> str:
     last = phonemes[-1:]
     return phonemes + ("s" if last in tuple("ptkfθ") else "ᵻz" if last in tuple("szʃʒʧʤ") else "z")
-
-
-def _ed_stem(word: str, known: Known) -> str | None:
-    if len(word) < 4 or not word.endswith("d"):
-        return None
-    if not word.endswith("dd") and known(word[:-1]):
-        return word[:-1]
-    return word[:-2] if len(word) > 4 and word.endswith("ed") and word[-3] != "e" and known(word[:-2]) else None
 
 
 def _with_ed(phonemes: str) -> str:
@@ -131,14 +81,8 @@ def _with_ed(phonemes: str) -> str:
     return (_flapped(phonemes) if last == "t" else phonemes) + ending
 
 
-def _ing_stem(word: str, known: Known) -> str | None:
-    if len(word) < 5 or not word.endswith("ing"):
-        return None
-    if len(word) > 5 and known(word[:-3]):
-        return word[:-3]
-    if known(f"{word[:-3]}e"):
-        return f"{word[:-3]}e"
-    return word[:-4] if len(word) > 5 and _DOUBLED.search(word) and known(word[:-4]) else None
+def _with_ing(phonemes: str) -> str:
+    return f"{_flapped(phonemes)}ɪŋ"
 
 
 def _flapped(phonemes: str) -> str:
@@ -146,13 +90,19 @@ def _flapped(phonemes: str) -> str:
     return f"{phonemes[:-1]}T" if flaps else phonemes
 
 
-FORMS: tuple[tuple[Callable[[str, Known], str | None], Restress, bool], ...] = (
-    (_s_stem, with_s, False),
-    (_ed_stem, _with_ed, False),
-    (_ing_stem, lambda phonemes: f"{_flapped(phonemes)}ɪŋ", True),
+_FORMS: tuple[tuple[str, str, Restress], ...] = (
+    ("(.+[^s])s", "", with_s),
+    ("(.+)'s", "", with_s),
+    ("(.{2,}[^i])es", "", with_s),
+    ("(.{2,})ies", "y", with_s),
+    ("(.{2,}[^d])d", "", _with_ed),
+    ("(.{2,}[^e])ed", "", _with_ed),
+    ("(.{3,})ing", "", _with_ing),
+    ("(.{2,})ing", "e", _with_ing),
+    (r"(.+([bcdgklmnprstvxz]))\2ing", "", _with_ing),
+    ("(.+c)king", "", _with_ing),
 )
-"""Inflected forms: the stem of a word among the known words, its phonemes with the ending, and whether an unstressed
-stem gets secondary stress."""
+"""Inflected forms: the stem as written, the letter that it loses, and its phonemes with the ending."""
 
 
 FILE = "pronunciations.tsv.gz"
@@ -177,42 +127,32 @@ class Context:
     """Whether the next word is "to"."""
 
 
-class Entries:
-    """One part of the dictionary. Look-ups ignore the case of the first letter."""
+def _find(listed: Mapping[str, str], word: str) -> str | None:
+    """The entry of ``word``, whatever the case of its first letter."""
+    found = listed.get(word)
+    if found is None and len(word) > 1:
+        lower = word.lower()
+        if word == lower:
+            return listed.get(word.capitalize())
+        if word == lower.capitalize():
+            return listed.get(lower)
+    return found
 
-    def __init__(self, listed: Mapping[str, str]) -> None:
-        """``listed``: readings by word, as phonemes or ``TAG=phonemes`` separated by tabs."""
-        self._listed = listed
 
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and self._find(word) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._listed)
-
-    def readings(self, word: str) -> Readings:
-        """Phonemes of ``word`` by part of speech, at least for :data:`ANY_CLASS`; empty phonemes for letters to be
-        spelled. Empty if unlisted."""
-        found = self._find(word)
-        if found is None:
-            return {}
-        return dict(one.split("=") for one in found.split("\t")) if "=" in found else {ANY_CLASS: found}
-
-    def _find(self, word: str) -> str | None:
-        found = self._listed.get(word)
-        if found is None and len(word) > 1:
-            lower = word.lower()
-            if word == lower:
-                return self._listed.get(word.capitalize())
-            if word == lower.capitalize():
-                return self._listed.get(lower)
-        return found
+def _readings(listed: Mapping[str, str], word: str) -> Readings:
+    """Phonemes of ``word`` by part of speech, at least for :data:`ANY_CLASS`; empty phonemes for letters to be spelled.
+    Empty if unlisted."""
+    found = _find(listed, word)
+    if found is None:
+        return {}
+    return dict(one.split("=") for one in found.split("\t")) if "=" in found else {ANY_CLASS: found}
 
 
 class Lexicon:
     """Both parts of the dictionary, inflected forms, and letters."""
 
-    def __init__(self, checked: Entries, others: Entries) -> None:
+    def __init__(self, checked: Mapping[str, str], others: Mapping[str, str]) -> None:
+        """Readings by word, as phonemes or ``TAG=phonemes`` separated by tabs."""
         self._checked, self._others = checked, others
 
     @classmethod
@@ -220,13 +160,13 @@ class Lexicon:
         """Read the file written by :mod:`tests.tools.natural_front_end`. Raises :class:`CheckpointError`."""
         try:
             parts = gzip.decompress(path.read_bytes()).decode().split(f"\n{SEPARATOR}\n")
-            checked, others = (Entries(dict(line.split("\t", 1) for line in part.split("\n"))) for part in parts)
+            checked, others = (dict(line.split("\t", 1) for line in part.split("\n")) for part in parts)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise unreadable(path, error) from error
         return cls(checked, others)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._checked or word in self._others
+        return isinstance(word, str) and any(_find(one, word) is not None for one in (self._checked, self._others))
 
     def words(self) -> list[str]:
         return sorted({*self._checked, *self._others})
@@ -248,7 +188,7 @@ class Lexicon:
 
     def spelled(self, word: str) -> str | None:
         """Names of the letters of ``word``, the last one stressed; ``None`` if a letter has no name."""
-        names = [self._checked.readings(one.upper()).get(ANY_CLASS) for one in word if one.isalpha()]
+        names = [_readings(self._checked, one.upper()).get(ANY_CLASS) for one in word if one.isalpha()]
         if not names or None in names:
             return None
         before, mark, last = weakened("".join(name for name in names if name)).rpartition(SECONDARY)
@@ -269,11 +209,12 @@ class Lexicon:
         return self._form(word, tag, context, restress)
 
     def _form(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
-        for find, end, stresses in FORMS:
-            stem = find(word, self._known)
-            if stem is not None:
-                light = lightly_stressed if stresses and restress is str else restress
-                return end(self._look_up(stem, tag, context, light))
+        for written, lost, end in _FORMS:
+            match = re.fullmatch(written, word)
+            if match and self._known(match[1] + lost):
+                # An unstressed stem before "ing" gets secondary stress.
+                light = lightly_stressed if end is _with_ing and restress is str else restress
+                return end(self._look_up(match[1] + lost, tag, context, light))
         return None
 
     def _only_capitals_differ(self, word: str, tag: str, context: Context) -> bool:
@@ -296,9 +237,9 @@ class Lexicon:
 
     def _look_up(self, word: str, tag: str, context: Context, restress: Restress) -> str:
         name = False
-        if word == word.upper() and word not in self._checked:
+        if word == word.upper() and _find(self._checked, word) is None:
             word, name = word.lower(), tag == "NNP"
-        readings = self._checked.readings(word) or ({} if name else self._others.readings(word))
+        readings = _readings(self._checked, word) or ({} if name else _readings(self._others, word))
         said = _chosen(readings, tag, context)
         if not said or (name and PRIMARY not in said):
             letters = self.spelled(word)

@@ -14,7 +14,6 @@ from paretone.front_end.written_forms import (
     COUNTED,
     ELEMENTS,
     ENDINGS,
-    MADE,
     MONTH_STARTS,
     ROADS,
     SIGNS,
@@ -25,6 +24,7 @@ from paretone.front_end.written_forms import (
     WEEKDAYS,
     begins_sentence,
     listed,
+    rows,
     table,
 )
 
@@ -202,19 +202,6 @@ def _typed(part: str) -> str:
     return part.upper() if part in _SPELLED else _ADDRESS_MARKS.get(part, SLANG.get(part, part))
 
 
-def _flag(match: re.Match[str], around: Around) -> str | None:
-    if len(match[1]) == 1 and around.follows(r"[.!?] "):
-        return match[2]
-    if len(match[1]) == 1 and re.fullmatch(r"[A-Za-z]\d+", match[2]):
-        return f"dash {match[2][0].upper()} {number(match[2][1:])}"
-    if len(match[1]) == 1:
-        mark = "minus" if around.follows(r"\b(?:else|return|to|by|of|is) |[=<>(,] ?") else "dash"
-        if len(match[2]) > 1 and not (re.fullmatch("[b-df-hj-np-tv-xz]{2,4}", match[2]) or around.follows(_COMMANDS)):
-            return None
-        return f"{mark} {'.'.join(match[2].upper())}{'.' * (len(match[2]) > 1)}"
-    return f"dash dash {match[2].replace('-', ' ')}"
-
-
 def _clause(text: str) -> str:
     """The mark of a part of a law: "b", "10", "iv"."""
     value = int(text) if text.isdecimal() else roman(text.upper())
@@ -240,8 +227,20 @@ def _slang(match: re.Match[str], around: Around) -> str | None:
     return words[0].upper() + words[1:] if text.istitle() and words[0].islower() else words
 
 
+def _in_context(match: re.Match[str], around: Around) -> Said | None:
+    """The words of the first row of this form whose context fits."""
+    for form, words, kind, before, after, *never in rows("in context"):
+        if form != match[0] or any(map(around.follows, never)):
+            continue
+        if around.follows(before) and around.precedes(after):
+            return Said(words, kind=kind, ends=after == r"(?!\w)")
+    return None
+
+
 _SOUNDS = listed("sound")
 FORMS["name"] = _name
+FORMS["lower"] = str.lower
+FORMS["apart"] = lambda text: text.replace("-", " ")
 FORMS["named"] = lambda text: re.sub(r"(\d+)(?:st|nd|rd|th)", lambda one: ordinal(int(one[1])), text)
 FORMS["whole"] = lambda text: (STATES | STREETS | SCRIPTURE).get(text, text)
 FORMS["compass"] = DIRECTIONS.__getitem__
@@ -249,18 +248,14 @@ _KEYS = table("key")
 FORMS["keys"] = lambda text: " plus ".join(
     _KEYS.get(one.lower(), re.sub(r"(?<=\D)(?=\d)", " ", one)) for one in text.split("+")
 )
-FORMS["sign"] = {"@": "at", "#": "hashtag", "+": "plus", "-": "minus"}.__getitem__
+FORMS["sign"] = (SIGNS | {"#": "hashtag", "-": "minus"}).__getitem__
 FORMS["each"] = lambda text: " ".join(digits(one) if one.isdecimal() else one.upper() for one in text if one.isalnum())
 FORMS["clauses"] = lambda text: " ".join(map(_clause, re.findall(r"\w+", text)))
 _TOP = "|".join(listed("domain"))
 # fmt: off
-_IN_MENUS = (
-    r"(?:(?i:\b(?:go to|open|click|select|choose|tap|under|see|find|in|use)\b)|"
-    r"(?:^|[.:;(] )(?=(?:File|Edit|View|Insert|Format|Tools|Settings|Options|Help|Window|Home|Menu|Preferences)\b))"
-    r"[^.!?<>]+(?:>[^.!?<>]+)*"
-)
 _NO_PATH = rf"(?:[-\d.,/+]+(?:[CF]|{UNIT_WORD})/|(?:{one_of(WEEKDAYS)})\b|(?:[a-z]/)+[a-z]\b|(?:[A-Z]/)+[A-Z]{{1,3}}\b)"
 TYPED = (
+    semiotic("abbreviation", rf"(?:{one_of({*listed('in context')})})(?:(?<=\W)|\b)", say=_in_context),
     semiotic("electronic", r"[\w.+-]+@(?!\d+\.\d)[\w-]+(?:\.[\w-]+)+(?::[\w./-]*\w)?", say=_electronic),
     semiotic("electronic",
         rf"(?:https?://|www\.)[^\s<>\"]*[\w/]|(?:[\w-]+\.)+(?:(?:{_TOP})\b(?![@\w])|(?:ly|be|gg|so|sh|xyz)(?=/\w))",
@@ -273,28 +268,21 @@ TYPED = (
         rf"(?!/?{_NO_PATH})(?:[\w.-]+(?:[/\\][\w.-]*\w){{2,}}|(?:/[\w.-]*\w){{2,}})(?:\?[\w=&%.-]*\w)?)",
         say=_electronic),
     semiotic("electronic", r"localhost:\d+|\d+\.\d+\.\d+\.\d+:\d+", say=_electronic),
-    semiotic("electronic", r"([#@])(?![A-Z]+\d|s\b)([A-Za-z]\w*)", say="{1:sign} {2:name}", unless=r"\w"),
-    semiotic("electronic", r"(?<=\s)/(?=[a-z]{2})|(?<=[a-z]{3})/(?=\d+\.\d)", say="slash"),
-    semiotic("electronic", r"(?<=[A-Z]{4})~(?=\d)", say=" tilde "),
-    semiotic("electronic", r">(?= [A-Z]| \w+[_.]\w)", say=",", after=_IN_MENUS),
     semiotic("version", r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)(?![\d/])", say="{1:number} slash {2:number}",
         after=_SOFTWARE),
     semiotic("version", r"\b(\d+)\.(\d\d?)([a-h])\b", say="{1:number} point {2:short} {3:upper}", after=_SOFTWARE),
-    semiotic("electronic", r"\b([ru])/([A-Za-z]\w+)", say="{1} slash {2:name}"),
-    semiotic("electronic", r"(?<!\S)(--?)([A-Za-z][\w-]*)", say=_flag),
-    semiotic("electronic", r"((?:Ctrl|Cmd|Alt|Shift|Esc|Del|Option)(?:\+\w+)+)", say="{1:keys}"),
-    semiotic("abbreviation", r"\b(?:ps\b|PS\b|(P\.)?P\.S\.(?!\w))", say="{1}P.S."),
-    semiotic("abbreviation", r"\bc/o(?= [a-z]| [A-Z]{2,}\b)", say="complaining of",
-        after=r"\b(?:(?i:pt|patient|s?he|who|y/o|now|also|and|male|female|man|woman|child)|M|F)[.,]? "),
-    semiotic("abbreviation", r"\bb/w(?= (?:photo|picture|image|film|print|movie|TV)s?\b)", say="black and white"),
+    semiotic("electronic", r"(?<!\S)-(?![A-Za-z]\d)([A-Za-z][\w-]*)", say="dash {1:letters}", after=_COMMANDS),
     semiotic("abbreviation", rf"(?<![\w./])(?i:{one_of(SLANG)})(?![\w.]\w|\w)", say=_slang),
+)
+NOTATIONS = tuple(
+    semiotic(kind, written, say=words, after=before, unless=never, quantity=kind == "cardinal")
+    for written, words, kind, before, never in rows("notation")
 )
 _NAMED_WITH_A_DASH = (
     r"(?:\b(?:Boeing|Airbus|Embraer|MD|(?i:no\.|ref\.?|inv\.?|acct\.?|order|case|invoice|serial|bill|claim)|Table|Figure|"
     r"Fig\.|Room|Rm\.|Eq\.|Exhibit|Example|Problem) |#)"
 )
 _SIZES = r"(X{0,3}S|S|M)[-–](M|L|[2-6]?X{1,4}L)\b"
-_GRADED = "average|blood|student|grade|on |in |for |and |or "
 _THREADED = r"(?:UNC|UNF|bolts?|screws?|taps?|nuts?)\b"
 _SCHOOL_DAY = "Th|Tu|Sa|Su|[MTWF]"
 _STREET = rf"(?:{one_of(STREETS)}|{one_of(STREETS.values())})"
@@ -307,45 +295,20 @@ NAMES = (
     semiotic("identifier", rf"(?=[1-3] |\D{{1,20}}\d+:)(?:([1-3]) )?\b({one_of({*SCRIPTURE, *SCRIPTURE.values()})})",
         r"\.? (\d{1,3})(?::(\d{1,3}))?(?:[-–](\d{1,3}))?(?![\d:])",
         say="[{1:ordinal} ]{2:whole} {3:cardinal}[, {4:cardinal}][ to {5:cardinal}]"),
-    semiotic("identifier", r"\b(?=\S+ (?:\d{4}|\d+[-:]))(ISO|IEC|EN|DIN|ANSI|IEEE|BS)(?:/([A-Z]+))? (\d{3,5})",
-        r"(?:-(\d+))?(?::((?:19|20)\d\d))?\b", say="{1}[ {2}] {3:code}[ dash {4:number}][, {5:year}]"),
-    semiotic("score", r"(?<![\d-])(\d\d?)-(\d\d?)-(\d\d?)(?![\d-])", say="{1:number} {2:number} {3:number}"),
-    semiotic("score", r"(\d{1,3})–(\d{1,3})–(\d{1,3})(?![\d–])", say="{1:number} to {2:number} to {3:number}"),
-    semiotic("telephone", r"(1-)?(\d{3})-((?:[A-Z]{3}-)?[A-Z]{4,})\b", say=lambda match, around: (
-        f"{'one, ' if match[1] else ''}{(pairs if match[2][1:] == '00' else digits)(match[2])}, {match[3].lower()}")),
     semiotic("identifier", rf"\b{_MOVE}", say=lambda match, around: (
         _noted(_CHESS, re.findall(r"O-O(?:-O)?|.", match[0])))),
     semiotic("identifier", rf"\b(\d{{1,3}})\.(?:\.\.|…)?(?= ?(?:{_MOVE}|[a-h][1-8]\b))", say="{1:number}"),
     semiotic("identifier", r"\b[A-G][#b]?(?:(?:maj|dim|aug)\d{0,2}|sus[24]|(?:min|add|m|M)(?:[679]|1[13]))(?:b5)?",
         r"(?:/[A-G][#b]?)?(?![\w'])", say=lambda match, around: (
         _noted(_CHORDS, re.findall(r"[A-G#b]|[a-z]{3}|\d+|[mM]", match[0])))),
-    semiotic("identifier", r"\bS\.(?= \d{3,4}(?!\w|[.,]\d))", say="S"),
-    semiotic("telephone", r"(?:[Ee]xt\.?|(?<=\d )x|(?:(?<=\d, )|(?<=[a-z]: ))x(?=\d{3})) ?(\d{1,5})(?!\d|\.\d)\b",
-        say=lambda match, around: f"extension {(digits if len(match[1]) > 2 else number)(match[1])}"),
     semiotic("version", r"\b([vV])?(\d+(?:\.\d+)+)(?:\.(x\b|\*))?(?:-(rc|beta|alpha|pre|dev)(?:(\.?)(\d+))?\b)?",
         r"(?![\d])", say=_version),
-    semiotic("version", r"\bv(\d+)\b", say="version {1:number}"),
-    semiotic("version", r"802\.(\d+)([a-z]{1,2})?\b", say="eight oh two point {1:cardinal} {2:letters}"),
-    semiotic("range", r"\bK-(\d\d?)\b", say="K to {1:cardinal}", unless="coli "),
-    semiotic("identifier", r"\bchr(\d\d?)\b", say="chromosome {1:cardinal}"),
     semiotic("address", r"(\d{1,3})([NSEWLR])\b", say="{1:pairs} {2:compass}", after=ROADS),
-    semiotic("identifier", r"\bM(0?\.[5-9]\d?)\b", say="Mach {1:number}"),
     semiotic("identifier", r"\b[A-Z]+[-.]?\d+(?:[-._]\d+)*s?\b|\b[A-Z]{1,6}-?\d+[a-zA-Z]{0,3}\b(?![-/]\w)|",
         r"\b\d+[A-Z]{1,3}\d*\b|\b\d{3,4}p\b|\b[A-Za-z]*[a-z]\d+\b(?!\.\d)|\b[A-Z]+v\d\b", say=_identifier),
     semiotic("identifier", r"\b[A-Za-z]+\d+(?:-\d+[A-Z]*)+\b|\b[A-Z][a-z]+-(?:\d+s|\d{3}[a-z]?)\b|",
         r"\b[A-Z][A-Za-z]+-?\d+\.\d+(?:-[A-Za-z\d.]*\w)+", say=_identifier),
-    semiotic("identifier", r"\b(?=[a-fA-F\d-]*\d[a-fA-F])(?=[a-f\d-]*[a-f]\d)[a-f\d]{7,}(?:-[a-f\d]{4,})*\b|",
-        r"\b0[xXbo][\da-fA-F]+\b|\b(?:[\dA-Fa-f]{2}:){5}[\dA-Fa-f]{2}\b|",
-        r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{12,}\b", say="{0:each}"),
-    semiotic("identifier", r"\b(\d{4})-(\d{3}|\d)(?![-\d])|\b(?!0)(\d{3})-(\d|(?<=7\d7-)\d00)(?![-\d])",
-        say=lambda match, around: f"{pairs(match[1] or match[3])} {pairs(match[2] or match[4])}"),
     semiotic("identifier", r"\b(\d+)-(\d+)(?![-\d])", say="{1:pairs} {2:pairs}", after=_NAMED_WITH_A_DASH),
-    semiotic("identifier", r"(\d{3})[ -](\d{3})(?![- ]?\d)", say="{1:digits}, {2:digits}",
-        after=r"(?i:\b(?:otp|code|passcode|pin|token)(?: is|:)?) "),
-    semiotic("identifier", r"(?<!\w)\^(\d{1,3})([A-Z][a-z]?)\b", say="{2} {1:pairs}"),
-    semiotic("score", r"50-50\b", say="fifty fifty"),
-    semiotic("score", r"24-7\b(?! (?:win|loss|victory|defeat|lead|in|over|against|at)\b)", say="twenty four seven",
-        unless=r"\b(?:beat|[Ww]on|[Ll]ost|[Ll]eads?|led|trail(?:ed)?|was|score|finished|defeated|[A-Z][a-z]+s),? "),
     semiotic("range", r"\b[A-Z]–[A-Z]\b|\bA-Z\b|(?<!-)\b[A-H]-[A-H]\b(?!-)", say=lambda match, around: (
         f"{match[0][0]} to {match[0][2]}" if match[0][0] < match[0][2] else None)),
     semiotic("range", rf"\b({one_of(DAYS)})[-–]({one_of(DAYS)})\b|\bSu(?= \d)", say=lambda match, around: (
@@ -355,39 +318,16 @@ NAMES = (
         rf"\b(?:M/W/F|Tu?/Th)\b|\b(?:{_SCHOOL_DAY})(?= \d\d?(?::\d\d)?[-–]\d\d?(?::\d\d)? ?[ap]\.?m)",
         say=lambda match, around: (
         ", ".join(DAYS.get(one, "Tuesday") for one in re.findall(_SCHOOL_DAY, match[0])))),
-    semiotic("range", r"\b([A-Z]{3})[-–]([A-Z]{3})\b", say="{1} to {2}",
-        after=r"(?:\b(?:[Ff]lights?|fly|flying|flew)\b|[A-Z]{2} ?\d{2,4})[^.!?]{0,20}"),
-    semiotic("identifier", r"\bM(\d\d?) ?[x×] ?(\d+(?:\.\d+)?)(?!\w)", say="M {1:cardinal} by {2:number}"),
     semiotic("identifier", rf"(?:(\d/\d{{1,2}})\"?|((?<=#)\d\d?|\d\d?(?=-\d\d \w+[^s]\b)))-(\d\d)(?= {_THREADED})",
         say="[{1:number} inch]{2:number} {3:number}"),
-    semiotic("identifier", r"\bf/(\d\d?(?:\.\d)?)(?![\d/])", say="F {1:number}"),
-    semiotic("identifier", r"\b((?:Sp|Fi|Pa|PaC|EtC|V)O)2\b", say="{1:letters} two"),
-    semiotic("identifier", r"\barXiv:(\d{4})\.(\d{4,5})(?:v(\d+))?\b",
-        say="archive {1:pairs} point {2:digits}[ version {3:number}]"),
     semiotic("identifier", r"\b([A-Z]{2})(\d\d(?: ?[A-Z\d]{4}){3,7}(?: [A-Z\d]{1,3})?)\b", say=lambda match, around: (
         f"{FORMS['letters'](match[1])} {', '.join(map(FORMS['each'], match[2].split()))}")),
-    semiotic("identifier", r"[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?\b", say="{0:each}",
-        after=r"\b(?:BIC|SWIFT)(?: code)?:? "),
-    semiotic("identifier", r"\b(\d{1,3}) U\.S\. (\d{1,4})(?= \(|, \d)", say="{1:pairs} U.S. {2:pairs}"),
-    semiotic("abbreviation", r"\bFed\. ?R\. ?(Civ|Crim|App)\. ?P\.|\bFed\. ?R\. ?(Evid)\.", say={
-        "Civ": "Federal Rule of Civil Procedure", "Crim": "Federal Rule of Criminal Procedure",
-        "App": "Federal Rule of Appellate Procedure", "Evid": "Federal Rule of Evidence"}),
-    semiotic("score", r"(\d{1,3})/(\d{1,3})/(\d{1,3})(?![/\d])", say="{1:number}, {2:number}, {3:number}"),
     semiotic("range", rf"\b(?=\w\w|.[-–]\w\w){_SIZES}", say="{1:letters} to {2:letters}"),
     semiotic("range", rf"\b{_SIZES}", say="{1} to {2}", after=r"(?i:\bsizes?:?) "),
-    semiotic("range", r"\b([A-Z])(\d{1,3})[-–]\1(\d{1,3})\b", say="{1} {2:cardinal} to {1} {3:cardinal}"),
-    semiotic("range", r"\b(S?)(\d{1,3})([a-h])[-–](?:\2)?([a-h])\b(?!['-])",
-        say="{1} {2:cardinal} {3:upper} to {4:upper}"),
-    semiotic("identifier", r"#(?=\d|[A-Z]+\d)|(?<=\s)#(?= [a-z])", say="number"),
-    semiotic("identifier", r"\b(?:(\d{1,3})\.)?(\d{1,3})((?:\((?:[A-Za-z]|[ivx]{2,4}|\d\d?)\))+)(?:[-–]\(([a-z])\))?",
-        say="[{1:cardinal} point ]{2:pairs} {3:clauses}[ to {4:upper}]"),
     semiotic("range", r"\b([ivxlc]+)[-–]([ivxlc]+)\b", after=_BEFORE_NUMERALS, say=_numerals_between),
     semiotic("range", r"\b(?=[IVX]{2}|[IVX].[IVX]{2})([IVX]+)[-–]([IVX]+)\b", say=_numerals_between),
     semiotic("identifier", r"\b((?:[A-Z][a-z]?\d*){1,3}|e)\^(\d?)([+-])(?![\w(])", say=_ion),
     semiotic("identifier", rf"\b((?:(?:{one_of(ELEMENTS)})\d{{0,2}}){{2,}})()()(?<=[a-zA-Z]\d)(?!\w)", say=_ion),
-    semiotic("score", r":(?=(?:[A-Z][a-z]?\d*){2})", say=" to", after=r"[A-Z][a-z]?\d{1,2}"),
-    semiotic("identifier", r"(?:(?<=\b[A-FO])|(?<=\bAB))-(?!\w|-)",
-        say=lambda match, around: None if around.precedes(f" ?(?!{_GRADED})[A-Za-z]") else "minus"),
     semiotic("roman", r"\b([A-Za-z]+) ([IVX]+(?=[A-C]\b)|[IVXLCDM]+|[ivx]+)((?<=[IVX])[a-cA-C])?",
         r"(?:([-–])([IVXLCDM]+))?\b(?!'(?:m|d|ll|ve|re)\b)", say=_roman_name),
     semiotic("roman", r"\b([IVXLCDM]{2,}|(?<=\. )(?:[ivx]+|I))\b", say=_roman_alone),
@@ -405,64 +345,24 @@ NAMES = (
         after="[a-z] "),
     semiotic("address", r"\b([NSEW])\.(?= (?:(?:Korea|Africa|America|Dakota|Carolina|Sudan|Virginia|Germany)n?|"
         r"Ireland|\d+(?:st|nd|rd|th)|gate|side|end|entrance|wing)\b)", say=DIRECTIONS, unless=r"(?i:\bvitamin) "),
-    semiotic("address", r"\bSta\.(?= [A-Z]\b(?!\.))", say="Station"),
-    semiotic("address", r"\b[LR]\b(?= (?:on|onto|at|in)\b|[.,;]|$)", say={"L": "left", "R": "right"},
-        after=r"(?i:\b(?:turn|bear|keep|merge|veer|on your|to your)) "),
     semiotic("address", r"\b(St|Dr)(?:\.(?!\w)|(?![\w.'-]))", say=_saint),
     semiotic("address", r"\b(N[EW]|S[EW])\b(?= (?:[A-Z][a-z]+\b(?!(?:'s)? (?:wrote|writes|novel|book))|\d+[snrt]))",
         say=DIRECTIONS, unless=r"\b(?i:by|authors?|novelist|writers?|poet) "),
     semiotic("address", r"\b([NSEW])\.(?= [A-Z])", say=DIRECTIONS, after=rf"\b{_STREET}\.? (?:and|&|at) "),
-    semiotic("address", r"\b(N(?=N)|S(?=S)|E(?=.E)|W(?=.W))(N[EW]|S[EW])\b", say="{1:compass} {2:compass}"),
     semiotic("address", rf"\b{_DIRECTION}\b", say=DIRECTIONS,
         after=ROADS + r"\d+ |\b[A-Z]{1,2}-\d+ |\d ?(?:km|mi|m|miles|kilometers|ft|blocks?)\.? |"
         rf"\b(?:{_STREET})\.? |(?i:\bwinds?):? (?:from the |out of the )?"),
 )
 SIGNS_AND_ABBREVIATIONS = (
-    semiotic("abbreviation", r"\b([Rr])ev\.(?= ?(?:\d|[A-Z]\b(?![.'])))", say="{1}evision"),
-    semiotic("abbreviation", r"\bbtw\.(?= [a-z\d])", say="between"),
-    semiotic("electronic", r"\*(?=\.[a-z])", say="star "),
-    semiotic("electronic", r"\*(?=\d\d+\b)", say="star ", after=r"(?i:\b(?:dial|call|press|enter)) "),
-    semiotic("abbreviation", r"\b[Aa]dm\.(?= [a-z$£€]|:)", say="Admission"),
-    semiotic("abbreviation", r"\b(min|[Ff]l|c)\.(?!\w)", after=r"\d(?:st|nd|rd|th)[ -]", ends=True,
-        say={"min": "minute", "fl": "floor", "Fl": "floor", "c": "century"}),
-    semiotic("abbreviation", r"\bmin\.(?!\w)", say="minor", after=r"\b[A-G](?: flat| sharp)? ", ends=True),
-    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)|",
-        r"\b(Mr|Ms|vs|(?:[Rr]m|[Aa]pt)(?= \d))\b(?!\.)", say=TITLES),
-    semiotic("abbreviation", rf"\b({one_of(MADE)})\.(?= by\b)", say=MADE),
-    semiotic("abbreviation", r"\bdef\.|\bd\.(?= [A-Z][\w' ]+,? \d+-\d)", say="defeated", after=r"\b[A-Z]\w+ "),
-    semiotic("abbreviation", r"\bft\.(?= [A-Z])", say="featuring", unless=r"\d ?"),
-    semiotic("abbreviation", r"\bPt\.(?= [A-Z][a-z])", say="Point"),
-    semiotic("electronic", r"#(?!\w)", say="pound", after=r"\b(?:press|then|hit|dial|enter|by|or) "),
-    semiotic("electronic", r"\*(?=[ ,.;])", say="asterisk", after=r"\b(?:from|to|between|last) "),
-    semiotic("abbreviation", r"\bpt\.(?= -?\d| [a-z])", say="point", after=r"\b(?i:dew|melting|boiling|freezing) "),
-    semiotic("identifier", r"#(s?)(?!\w)", say="number{1}", after=(
-        r"(?i:\b(?:(?:yo)?ur|my|his|her|our|their|the|this|phone|order|tracking|acct|model|serial|part|item|Q\d)) ")),
-    semiotic("abbreviation", r"\bexp\.(?= (?:back|growth|decay|func|smooth|mov))", say="exponential"),
-    semiotic("abbreviation", r"\best\.(?!\w)", say="estimated", after=r"\d[\w%]* ", ends=True),
-    semiotic("abbreviation", r"\b[Cc]als?\.(?=:)", say="calories"),
-    semiotic("abbreviation", r"\bPt\.(?= (?:is|was|has|had|denies|reports|presents|states)\b)", say="Patient"),
-    semiotic("abbreviation", r"\bnr\.(?= [A-Za-z])", say="near"),
-    semiotic("abbreviation", r"\bRd\.(?= ?\d)", say="Round", unless="[A-Z][a-z]+ "),
-    semiotic("abbreviation", r"\bcap\.(?= \d)", say="capacity", unless=r"\b(?:his|her|the|an?|my|your|their|our) "),
+    semiotic("abbreviation", rf"\b({one_of(TITLES)})\.(?=[\s\d:,)-]|$)", say=TITLES),
     semiotic("abbreviation", rf"\b([bdm])\.(?= (?:(?:\d\d? )?(?:{one_of(MONTH_STARTS)})[a-z.]* |",
         r"ca?\. ?\d|1[5-9]\d\d\b))", unless=r"\d ?", say={"b": "born", "d": "died", "m": "married"}),
-    semiotic("abbreviation", r"\b(?:(mm)\.(?= \d)|(fl)\.(?= (?:c\. ?)?1\d{3})|(K)\.(?= \d\d)|(Reg)\.(?= \(?[A-Z]))",
-        unless=r"\d ?", say={"mm": "measures", "fl": "flourished", "K": "K", "Reg": "Regulation"}),
-    semiotic("abbreviation", r"\b(D|d)ist\.(?= (?:from|to|of|between)|:)", say="{1}istance"),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= [a-z($£€]|,|-[a-z]|\))", say=BEFORE_SMALL),
-    semiotic("abbreviation", r"\bno\.(?= (?:is|was)\b|:)", say="number", after="[a-z.] "),
-    semiotic("abbreviation", r"\b([Nn])o\.(?= of\b)", say="{1}umber"),
-    semiotic("abbreviation", r"\bv\.(?= )", say="versus", after=r"[%\d] "),
-    semiotic("abbreviation", r"\bv\.(?= ?\d)", say="verse", after=r"(?i:\b(?:ch(?:ap|apter)?|pss?|psalm)\.? )\d+, "),
-    semiotic("abbreviation", r"\bp\.a\.", say="per annum", after=r"\d[kKmM%]? ", ends=True),
-    semiotic("abbreviation", r"\bv\.(?= [A-Z])", say="versus", after=r"\b(?:[A-Z][\w.]+|al\.) "),
     semiotic("abbreviation", r"\b(?!No\. \d+ (?:others?|more|people|minutes|hours|days|of us)\b)",
         rf"(?:({one_of(COUNTED)})\.|([Ff]ig|pp|(?<=[a-z] )No)(?= \d))",
         r"(?= ?(?:-?\d|[B-HJ-Z]\b(?!\. [A-Z])|[A-Z]+-?\d|[IVXLC]{2,}\b|[VX]\b|[ivx]+\b))", say=COUNTED),
     semiotic("abbreviation", rf"\b({one_of(BEFORE_SMALL)})\.(?= ?-?\d)", say=BEFORE_SMALL, after=r"(?:^|[.;,:(] )"),
     semiotic("abbreviation", rf"\b({one_of(ENDINGS)})\.(?!\w)", say=ENDINGS, ends=True),
-    semiotic("abbreviation", r"\b([eE]\.g|[iI]\.e)\.", say="{1:upper}."),
-    semiotic("abbreviation", r"\bet al\.", say="et al", ends=True),
     semiotic("abbreviation", r"\b(?:(Ph)\.?|(Ed|Sc|Psy|Th)\.) ?D\b\.?", ends=True,
         say={"Ph": "P.H.D.", "Ed": "Ed D.", "Sc": "S.C.D.", "Psy": "Psy D.", "Th": "T.H.D."}),
     semiotic("abbreviation", r"\b([BMD])\.? ?Sc\b\.?", say="{1}.S.C.", ends=True),
@@ -470,27 +370,16 @@ SIGNS_AND_ABBREVIATIONS = (
     semiotic("abbreviation", r"\b(?:[A-Za-z]\.){2,}(?!\w)|\b(?:[A-Z]\.)+[A-Z]\b(?![.'])",
         say=lambda match, around: Said(match[0].rstrip(".") + ".", ends=True)),
     semiotic("abbreviation", r"\b[A-Z]\.(?= ?[A-Z])", say="{0}"),
-    semiotic("abbreviation", r"\bw/(?: (?=[\w\"“#$£€@~(])|(?=[a-z\d]))", say="with "),
     semiotic("abbreviation", r"(?<![\w'’])(km|kg|cm|mm|ml|mg)\b(?!['’]|\.\w)", say="{1:units}"),
     semiotic("abbreviation", rf"(?<![\w'’])(?!(?:{one_of(_SOUNDS)})\b)[b-df-hj-np-tv-xz]{{2,5}}\b(?!['’]|\.\w)",
         say="{0:letters}"),
-    semiotic("abbreviation", r"\b([A-Z]{1,2})&([A-Z]{1,2})\b", say="{1:letters} and {2:letters}"),
-    semiotic("abbreviation", r"\b([A-Z])&([A-Z])'?s\b", say="{1} and {2}'s"),
-    semiotic("electronic", r"\b[CF]#|(?<=[A-Za-z])\+\+|&&|\|\||->|=>", say={
-        "++": "plus plus", "C#": "C sharp", "F#": "F sharp", "&&": "and", "||": "or", "->": "to", "=>": "to"}),
-    semiotic("electronic", r"\.(?=[A-Za-z])", say="dot", unless=r"[.A-Z]"),
     semiotic("money", r"\$+", say="dollars"),
-    semiotic("emoji", r"<3(?!\.?\d)", say="love", after=r"\b(?:I|we|We|i|you|they) ?"),
-    semiotic("emoji", r"<3(?= (?:you|u|ya|this|my|it|him|her)\b)", say="love"),
     semiotic("emoji", rf"<3(?!\.?\d| ?(?:[%°]|(?!in)(?:{one_of(UNITS)})\b))|",
         r"(?<!\w)(?:(?:[:;=]|8(?=-))[-^']?[)(DPpoO/|\]\[]+|[xX]D+|\^_?\^|[:;]3)(?!\w)", say=""),
-    semiotic("symbol", r"\|(?= )|/(?=[$£€]\d)", say=",", after=r"\w |[a-z]"),
     semiotic("score", r"(?=[★☆]{3,10}(?![★☆]))(★*)(☆*)( ?1[/⁄]2)?", say=lambda match, around: (
         cardinal(len(match[1])) + (f" out of {cardinal(len(match[1] + match[2]))}" if match[2] else "")
         + (" and a half" if match[3] else "") + " stars")),
     semiotic("symbol", r"'([^\w\s'\"])'(?! ?s\b)", say=lambda match, around: _MARKS.get(match[1])),
-    semiotic("symbol", r"(?<!\w)_{2,}(?!\w)", say="blank"),
-    semiotic("symbol", r"([§¶])\1", say={"§": "sections", "¶": "paragraphs"}),
     semiotic("symbol", f"[{re.escape(''.join(SIGNS))}]", say=SIGNS),
     semiotic("symbol", r"[\^*_\\|<>~#·°★☆]", say=""),
 )

@@ -22,21 +22,13 @@ from paretone.front_end.pronunciations import AS_USUAL, HowToRead, taught
 from paretone.front_end.speakable import MOST_NAMED, nothing_to_say, require_text, skipped
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import Sentence, Written, write_out
-from paretone.front_end.written_forms import listed
+from paretone.front_end.written_forms import listed, table
 from paretone.observer import may_stop
+from paretone.reading import named_first
 
 # --- Words whose neighbours decide the pronunciation better than the tagger's part of speech does ---------------------
-_AFTER = {
-    "bass": ("player players guitar guitars clef line lines drum drums voice voices notes".split(), "JJ"),
-    "dove": ("into in under down off headfirst".split(), "VBD"),
-    "minute": (
-        "amount amounts change changes detail details difference differences measurements particles quantities "
-        "traces".split(),
-        "JJ",
-    ),
-    "tear": (["in"], "VB"),
-}
-"""Following words, and the part of speech that they indicate."""
+_PARTS_OF_SPEECH = table("part of speech")
+"""By a word and the next."""
 _NOT_OBJECTS = listed("no object")
 """Words before "object to" that make it a verb."""
 _METAL = listed("metal")
@@ -45,11 +37,10 @@ _LEAD = "lˈɛd"
 
 def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
     """Correct the ``tag`` that the tagger gave the word at ``place``."""
-    word, following = words[place].lower(), _following(words, place)
-    if word == "object" and following == "to":
-        return "VB" if place and words[place - 1].lower() in _NOT_OBJECTS else tag
-    others, other = _AFTER.get(word, ([], tag))
-    return other if following in others else tag
+    pair = f"{words[place].lower()} {_following(words, place)}"
+    if pair == "object to" and place and words[place - 1].lower() in _NOT_OBJECTS:
+        return "VB"
+    return _PARTS_OF_SPEECH.get(pair, tag)
 
 
 def _following(words: Sequence[str], place: int) -> str:
@@ -278,16 +269,15 @@ class NaturalText:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for the user on dropped characters and estimated pronunciations; empty without either."""
-        words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
-        guessed = f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}."
-        return (*skipped(self.dropped), *((guessed,) if words else ()))
+        guessed = f"Read by rule, not in the lexicon: {named_first(self.guessed, MOST_NAMED)}."
+        return (*skipped(self.dropped), *((guessed,) if self.guessed else ()))
 
 
 def _read_by_rule(word: str) -> str:
     """Pronounce a word missing from the dictionary."""
     may_stop()
     # Imported by name: most texts need neither the network nor torch.
-    return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
+    return str(import_module("paretone.front_end.networks").default_unknown_words()(word))
 
 
 _DOTTED_LAST = re.compile(r"(?<![\w.'])((?:[A-Za-z]\.)+)([”\"')]*)$")

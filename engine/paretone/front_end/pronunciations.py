@@ -22,6 +22,7 @@ from paretone import files
 from paretone.errors import TextError, placed
 from paretone.fields import typed
 from paretone.front_end.phones import CONSONANTS, STRESSES, VOWELS
+from paretone.front_end.semiotic import one_of
 from paretone.front_end.written_forms import table
 from paretone.paths import data_folder
 from paretone.reading import first_line, parsed_json, read_bytes, shown, until_changed
@@ -120,20 +121,14 @@ def _syllable(text: str, stressed: bool) -> str:
 
 
 def _signs(text: str, table: Mapping[str, str]) -> str:
-    found, place = "", 0
-    while place < len(text):
-        for length in (4, 3, 2, 1):
-            part = text[place : place + length]
-            if len(part) == length and part in table:
-                found += table[part]
-                place += length
-                break
-        else:
-            raise TextError(
-                f"{shown(text[place])} in the pronunciation {shown(text)} cannot be read; write a respelling such as "
-                "PAIR-uh-tone, or IPA between slashes such as /ˈpɛɹətoʊn/."
-            )
-    return found
+    """The phonemes of ``text``, of which the longest signs in ``table`` are read first."""
+    parts = re.findall(rf"{one_of(table)}|.", text, re.DOTALL)
+    if unread := [one for one in parts if one not in table]:
+        raise TextError(
+            f"{shown(unread[0])} in the pronunciation {shown(text)} cannot be read; write a respelling such as "
+            "PAIR-uh-tone, or IPA between slashes such as /ˈpɛɹətoʊn/."
+        )
+    return "".join(table[one] for one in parts)
 
 
 # --- The user's file --------------------------------------------------------------------------------------------------

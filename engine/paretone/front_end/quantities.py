@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordinal, pairs, plural, short, year
-from paretone.front_end.semiotic import FORMS, Around, Said, one_of, semiotic
+from paretone.front_end.numbers import cardinal, decimal, digits, fraction, ordinal, pairs, plural, year
+from paretone.front_end.semiotic import FORMS, Around, Said, compiled, one_of, semiotic
 from paretone.front_end.written_forms import (
     CURRENCIES,
     ELEMENTS,
@@ -17,6 +17,7 @@ from paretone.front_end.written_forms import (
     STARTERS,
     UNITS,
     listed,
+    rows,
     table,
 )
 
@@ -68,34 +69,6 @@ _CUE_OF_YEARS = rf"(?i:\b(?:{one_of(listed('before year'))})|[,(#])[ -]?"
 COUNTED_NOUN = r" (?!(?:was|has|does|this|plus)\b)[a-z]+[^\Ws]s\b"
 _COUNTED_BY_MILLIONS = rf" (?:(?:new|active|monthly|daily|paid|more) )?(?:{one_of(listed('counted by millions'))})\b"
 _OF_MILLIONS = rf"(?i:\b(?:{one_of(listed('before millions'))})\b)[^!?]{{0,30}}"
-_UNCOUNTED = f"(?!{COUNTED_NOUN})"
-_BY_CONTEXT = (
-    (pairs, "101", "[A-Z][a-z]+ ", r"[.,;:!?)]|$| (?:and|or|is|at|in)\b"),
-    (pairs, r"7\d7", "", "s? (?:Max|MAX|Dreamliner|jet|plane|pilot|crash|fleet)"),
-    (pairs, r"[345]0[1-9]|4[12]\d", "", r" (?:error|redirect|page|status)\b"),
-    (pairs, r"[345]0[1-9]|4[12]\d", r"(?i:\b(?:returns?|returned|returning|throws?|threw|got an?|gives?|"
-        r"status(?: code)?)) ", _UNCOUNTED),
-    (pairs, r"(?!\d00)\d{3}", r"(?i:\b(?:on|off|onto|down|along|via|takes?|took|taking)) the ",
-        r"[.,;!?)]|$| (?:freeway|fwy|north|south|east|west|to|at|in|and|is|was|near|toward|exit|traffic|again)\b"),
-    (pairs, r"2[2-9]\d\d|[3-9]\d{3}", r"[A-Z][a-z]+ \(", r"\)"),
-    (pairs, r"\d{3,4}", r"\b(?:Boeing|Airbus|Flight|Route|Highway|Hwy|Interstate|Porsche|Levi's|HTTP|IEEE|RFC|GTX|RTX|"
-        r"(?i:error)|[Aa]rea code|chmod) (?:\d{3} or )?", ""),
-    (digits, "911|112|999|988|101|[234]11", r"(?i:\b(?:call|dial|called|dialed|ring) )(?:\d{3},? (?:or )?)*", ""),
-    (digits, r"\d{4,6}", r"(?i:\b(?:extension|zip|pin|code|password|passcode|postcode|end(?:s|ing)? (?:in|with)|"
-        r"last four(?: digits)?)(?: is|:)?) ", ""),
-    (digits, r"\d{5}", ", ", r" [A-Z][a-z]+(?:[.,;]|$)"),
-    (digits, r"\d{5}", ", [A-Z]{2,3} ", "[.,;]|$"),
-    (digits, r"\d{5}", "", r" (?:area|zip|ZIP)\b"),
-    (digits, r"(?!\d+000$)(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d|1?[2-9]\d{9})", "(?<!=)", _UNCOUNTED),
-    (digits, r"\d{5,6}", r"(?i:\b(?:te?xt|(?:te?xt|send|sms|reply) [^.!?]{1,24} (?:to|at)) )", _UNCOUNTED),
-    (digits, r"\d{5,}", "#", ""),
-    (digits, r"\d{5,}", r"(?i:\b(?:order|ticket|invoice|case|bug|issue|account|reference|ref|tracking|confirmation|"
-        r"booking|claim|part|serial|id|otp|cpt|sku)(?: (?:no\.?|number|code|id|is))?:? )", _UNCOUNTED),
-    (pairs, r"[1-9]\d{3}", r"(?<!-)\b(?i:port)[ =:]|-p ", ""),
-    (pairs, r"[1-9]\d[1-9]\d", r"\b(?:[A-Z]{3,}|H\.R\.) ", _UNCOUNTED),
-)  # fmt: skip
-"""How to say a number that is a name, by what stands before and after it: a page's 404, the 405, telephone numbers,
-dates without separators, codes."""
 
 
 def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
@@ -114,11 +87,9 @@ def plain_number(match: re.Match[str], around: Around) -> Said | str | None:
 
 def _magnified(text: str, letter: str, around: Around) -> bool:
     if letter in "kK":
-        raced = text in ("5", "10") and around.follows(r"\b(?:ran|run|a|the|her|his|my|our|PB for) ")
-        return not (
-            raced
-            or around.precedes(rf" (?:{one_of(listed('after 4K'))})s?\b")
-            or (letter == "K" and text in "2 4 5 8".split() and not around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]"))
+        screen = letter == "K" and text in "2 4 5 8".split()
+        return not around.precedes(rf" (?:{one_of(listed('after 4K'))})s?\b") and (
+            not screen or around.precedes(rf"{COUNTED_NOUN}| to [\d.]+[kK]")
         )
     scaled = "." in text and letter in "MB" and not around.precedes(" (?:solution|[A-Z][a-z]?[A-Z])")
     counts = scaled or around.follows(
@@ -129,9 +100,6 @@ def _magnified(text: str, letter: str, around: Around) -> bool:
 
 
 def _integer(text: str, around: Around) -> str:
-    for said, numbers, before, after in _BY_CONTEXT:
-        if re.fullmatch(numbers, text) and around.follows(before) and around.precedes(after):
-            return said(text)
     if len(text) != 4 or text[0] == "0":
         return decimal(text)
     if "1010" <= text <= "2199" and not text.endswith("00"):
@@ -150,7 +118,6 @@ _CUE_OF_DATES = (
 )
 
 _SURE_DATE = r"\b\d\d?/(?:1[3457-9]|2[1-9]|3[01])"  # Of such numbers there are no fractions.
-_COUNTED_THROUGH = r"(?i:\b(?:pa?ge?\.?|part|step|lap|slide|sheet|episode|image|photo|attempt|retry(?:ing)?|epoch) \(?)"
 _CHANGED = rf"\b(?i:{one_of(listed('change'))})\b[^.!?]{{0,24}} by "
 _AFTER_A_DATE = (
     rf"(?:{_SURE_DATE}|\b(?i:on|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?) \d\d?/\d\d?) ?(?:[-–]|to|through) ?"
@@ -171,12 +138,9 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     first, second = int(top), int(bottom)
     if 12 < first < second and around.precedes(r" (?:on|in) (?:the|my|his|her|our|an?)\b| correct|%"):
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
-    sight = first == 20 and second in (15, 20, 25, 30, 40, 50, 70, 100, 200, 400)
-    if match[0] in ("24/7", "9/11", "50/50") or sight or (first + second == 100 and first > second):
-        return Said(f"{cardinal(first)} {cardinal(second)}", kind="date" if first in (24, 9) else "score")
+    if first + second == 100 and first > second:
+        return Said(f"{cardinal(first)} {cardinal(second)}", kind="score")
     month, day = (second, first) if around.british or first > 12 else (first, second)
-    if first <= second and around.follows(_COUNTED_THROUGH):
-        return Said(f"{cardinal(first)} of {cardinal(second)}", kind="range")
     usual = second in (*range(2, 11), 12, 16, 20, 32, 64, 100)
     end = around.follows(_AFTER_A_DATE) or around.precedes(f" ?[-–] ?{_SURE_DATE}")
     counted = around.follows(rf"(?<!week )\bof |/\d+ is |\b(?:{one_of(listed('amount'))}|[a-z]) is |{_CHANGED}")
@@ -189,18 +153,11 @@ def _slashed(match: re.Match[str], around: Around) -> Said | str | None:
     rated = second in (10, 100) or first == second > 1 or (second == 5 and (first == 5 or around.precedes(" stars")))
     if rated and not part and first <= second:
         return Said(f"{number(top)} out of {cardinal(second)}", kind="score")
-    if (not usual and 12 < first < second) or (len(top) == 4 and len(bottom) == 3):
-        return Said(f"{(year if len(top) == 4 else cardinal)(first)} slash {cardinal(second)}", kind="identifier")
+    if not usual and 12 < first < second:
+        return Said(f"{cardinal(first)} slash {cardinal(second)}", kind="identifier")
     if named and not (first < second and usual) and not part:
         return named
     return Said(fraction(first, second), kind="fraction")
-
-
-def _ratio(match: re.Match[str], around: Around) -> str:
-    if re.fullmatch(r"[2-9]\d:[0-5]\d", match[0]):
-        return f"{cardinal(int(match[1]))} {short(match[2]) if match[2] != '00' else 'minutes'}"
-    many = plural if match[3] else str
-    return f"{number(match[1])} to {many(number(match[2]))}"
 
 
 # --- Money and measures -----------------------------------------------------------------------------------------------
@@ -258,7 +215,7 @@ def _measure(match: re.Match[str], around: Around) -> Said | None:
     sign, value, gap, written = match["sign"], match["value"], match["gap"], match["unit"]
     text = written if written in UNITS else written.rstrip(".")
     millions = text == "m" and not gap and (around.precedes(_COUNTED_BY_MILLIONS) or around.follows(_OF_MILLIONS))
-    if millions or text.startswith("x^") or not _unit_here(text, gap, value, match[0][-1] == ".", around):
+    if millions or text.startswith("x^") or not _unit_here(match, text, around):
         return None
     part = re.fullmatch(r"(\d+)[/⁄](\d+).*", value)
     one = value.lstrip("0") == "1" or (part is not None and int(part[1]) < int(part[2]))
@@ -279,36 +236,23 @@ TAKES = (
 """Before seconds, "30s", rather than a decade."""
 
 
-def _unit_here(unit: str, gap: str, value: str, dotted: bool, around: Around) -> bool:
+def _unit_here(match: re.Match[str], unit: str, around: Around) -> bool:
     """Whether a unit that is also another word or letter is one here."""
-    if unit == "in":
-        after_feet = around.follows(r"(?:ft|feet|foot)\.? ") and around.precedes(r"(?: [a-z=]|[,;)]|$)")
-        return dotted or after_feet or (gap == "-" and not around.precedes("-")) or around.precedes(r"\.(?: [a-z]|$)")
+    gap, value, dotted = match["gap"], match["value"], match[0][-1] == "."
+    if unit in ("N", "W", "L") and around.follows(ROADS):
+        return False
+    if contexts := [context for one, *context in rows("unit in context") if one == unit]:
+        here = around.before + match[0]
+        return any(compiled(rf"(?:{before})\.?$").search(here) and around.precedes(after) for before, after in contexts)
     if unit == "s" and not gap:
         several = around.follows(r"\b(?:two|three|four|five|of|the|all|both|in|my) |[a-z]-|#")
         late = len(value) == 4 and value > "2100" and not around.follows(r"\b[Tt]he ")
         return around.follows(TAKES) or "." in value or (len(value) == 1 and not several) or late
-    if unit in ("N", "W", "L") and around.follows(ROADS):
-        return False
-    if unit == "A":
-        return (
-            "." in value
-            or around.follows(r"(?i:\b(?:draws?|rated|fuses?|breaker|current|max)\b)[^.!?]{0,12}|V ?/ ?")
-            or around.precedes(" (?:circuit|fuse|breaker|outlet|charger|current|load)")
-        )
     if unit in ("s", "t", "d", "ac", "pt", "st", "U"):
         teaspoons = unit == "t" and dotted and not around.precedes(" of")
         stones = unit == "st" and (not re.search("(?<!1)1$", value) or around.precedes(r" \d\d? ?lbs?\b"))
         closed = stones or (unit == "d" and around.follows("[x×] ?"))
         return closed or (bool(gap) and not teaspoons and not around.precedes(r"'|\.[A-Z]"))
-    if unit == "N":
-        return bool(gap) and (around.follows(r"[=≈] ?") or not around.precedes(r"\.? [A-Z]|\."))
-    if unit == "x":
-        return not gap and value != "0"
-    if unit == "K":
-        return gap == " " and not around.precedes(COUNTED_NOUN)
-    if unit in ("BR", "BA"):
-        return gap != " " or around.precedes(r"[/,;]| (?:home|house|condo|unit|flat)\b")
     return bool(gap) or unit != "mo"
 
 
@@ -391,6 +335,7 @@ def _by(match: re.Match[str], around: Around) -> Said | None:
 # --- Mathematics ------------------------------------------------------------------------------------------------------
 _FUNCTIONS = table("function")
 RELATIONS = SIGNS | table("relation")
+_SAID = RELATIONS | GREEK | {"!": "factorial"}
 _BOUNDS = table("bound")
 _SMALL_WORDS = "to|of|in|is|at|on|or|if|by|as|an|am|be|do|go|he|it|me|my|no|so|up|us|we|vs"
 _OPERAND = (
@@ -458,21 +403,17 @@ def expression(text: str) -> str:
                 found.append("base")
             elif after == "(" and (function or (len(part) == 1 and "".join(parts[place + 2 :])[:1].isalnum())):
                 found.append("times" if parts[place + 2 : place + 3] == [part] and part not in "fgh" else "of")
-        elif part.lower() in GREEK:
-            found.append(GREEK[part.lower()])
         elif part == "(":
             if place > 1 and ((before.isdecimal() and parts[place - 2] in _FUNCTIONS) or parts[place - 2] in "χΧ"):
                 found.append("of")
             elif before and (before[0].isdecimal() or before == ")"):
                 found.append("times")
-        elif part == "!":
-            found.append("factorial")
         elif part == "|" and not (before.isalnum() or before == ")"):
             found.append("the absolute value of")
         elif part == "|" and before.isalnum() and after.isalnum():
             found.append("given")
         else:
-            found.append(RELATIONS.get(part, ""))
+            found.append(_SAID.get(part.lower(), ""))
     return " ".join(filter(None, found))
 
 
@@ -490,27 +431,23 @@ _DOT = r"(?:\.(?= (?:[a-z(\d=&+@]|[NSEW]{1,3}\b|(?:[MTWF]|Th|Sa|Su)[-–])|[,;:/
 """Of an abbreviation, which ends no sentence."""
 _RATE = rf"(?:/(?P<per>(?:\d+ ?)?{UNIT_WORD}|[a-z]+)\b{_DOT})?"
 _NO_NOUN = r"[,;).?!]| (?:and|in|from|for|on|to)\b|$"
-_DOTTED = {"tab": "tablet", "cap": "capsule", "sh": "share", "pr": "pair", "ov": "over"}  # With a full stop.
 _CUE_OF_HEAT = (
     r"(?i:\b(?:(?:pre)?heat(?:ed)?|bake|roast|cook|cool|boil|oven|temp\w*|below|above|reach(?:es|ed)?|hits?)\b"
     r"[^.!?]{0,30}[ (])"
 )
 _DEGREES = r"(\d+(?:\.\d+)?)"
-_ONE_FOOT = r"\d ?(?:ft|in|yd|mi|[kcm]?m)\.? |['\"] ?(?:[WDHL] )?"
 FORMS["number"] = number
 FORMS["code"] = lambda text: pairs(text) if len(text) == 4 and text.isdecimal() else number(text)
 FORMS["plural"] = lambda text: plural(number(text))
 FORMS["ordinal"] = lambda text: ordinal(int(text))
 FORMS["per"] = per
 FORMS["units"] = lambda text: units("wk" if text == "w" else text, False)
-FORMS["dotted"] = _DOTTED.__getitem__
 FORMS["heat"] = lambda text: UNITS[f"°{text}"][1]
 FORMS["magnitude"] = lambda text: MAGNITUDES.get(text, text.removesuffix("s"))
 FORMS["currency"] = lambda text: CURRENCIES[text][1]
 
 # fmt: off
 CLASSES = (
-    semiotic("fraction", r"1[/⁄]([24])(?= (?:price|past)\b)", say={"2": "half", "4": "quarter"}),
     semiotic("fraction", rf"1[/⁄]2 (?:({UNIT_WORD})\b{_DOT}|(?=[a-z]))", say="half {1:per}", after="every |each "),
     semiotic("money", rf"(?P<sign>{_SIGN})(?:(?P<symbol>{_CURRENCY})|\b(?P<code>{_CODE})) ?(?P<inner>-)?{_MONEY_VALUE}",
         rf"{_MANY}\b)?(?: (?P<country>{_CODE})\b)?{_RATE}(?P<pieces>s\b)?", say=_money, quantity=True),
@@ -518,39 +455,18 @@ CLASSES = (
         rf"(?P<inner>)(?:(?P<symbol>[€£₹₽₩₺¥])|(?P<code>{_CODE})\b{_DOT})(?P<country>){_RATE}(?P<pieces>(?!))?",
         say=_money, quantity=True),
     semiotic("money", r"/([$£€¥])(?!\d)", say=lambda match, around: f"per {CURRENCIES[match[1]][0]}", after=r"\d"),
-    semiotic("money", r"([$£€]) ?(thousands?|millions?|billions?|mn|bn|[kmMB])\b",
-        say="{2:magnitude}s of {1:currency}", after=r"\(|\(?in "),
-    semiotic("time", r"\bq(\d\d?)(?:[-–](\d\d?))?(h|d|wk?|mo)\b", say="every {1:number}[ to {2:number}] {3:units}"),
-    semiotic("score", r"(\d{2,3})\+(\d{1,2})'(?!\w)", say="{1:number} plus {2:number} minutes"),
-    semiotic("time", r"(\d+)'(1[2-9]|[2-5]\d)\"(?!\w)", say="{1:number} minutes {2:number}"),
-    semiotic("identifier", r"\.(22|223|300|308|32|357|38|40|44|45|50)\b(?!\.\d)", say=lambda match, around: (
-        pairs(match[1]) if around.precedes("[ -](?:cal|rifle|pistol|revolver|[Mm]agnum|round|bullet|ammo)")
-        or (around.follows(r"\b(?:a|his|her) ") and not around.precedes(" [a-z]")) else None)),
-    semiotic("measure", r"(?:(\d+)/)?(\d+)(?:-ct\b\.?|(?<=/\d\d)[ -](?:ct\b\.?|count\b))",
-        say="[{1:number} to ]{2:number} count"),
     semiotic("money", rf"(?P<value>{NUMBER}) ?(?:¢|cts?\b|c(?= (?:coin|piece|stamp|each|a)\b)){_RATE}", quantity=True,
         say=lambda match, around: Said(
             number(match["value"]), ("cent" if match["value"] == "1" or _adjective(around) else "cents")
             + (f" per {per(match['per'])}" if match["per"] else ""))),
-    semiotic("cardinal", r"(?<!\w)\+1s\b", say="plus ones"),
     semiotic("measure", rf"1/(?!16s|32s|64s)(\d{{2,5}}) ?(?:s|secs?)\b{_DOT}", say="one {1:ordinal} of a second"),
-    semiotic("measure", r"(\d\d?)[ -]?pt\b\.?(?= (?:type|fonts?|text|Arial|Helvetica)\b)", say="{1:number} point"),
     semiotic("measure", rf"(?P<sign>{_SIGN})(?P<value>{VALUE})(?P<gap>(?P<hyphen>-)| ?)(?P<unit>{UNIT})",
         rf"(?(hyphen)(?:\.(?= \w|[,)-]))?|{_DOT})(?!\w|'\w|\.[a-z]\b)",
         say=_measure, quantity=True, unless=r"\b[A-Z]+\d+[A-Z]+/"),
-    semiotic("measure", rf"({_SIGN})({VALUE}) ?([%‰])", quantity=True,
-        say=lambda match, around: Said(number(match[1] + match[2]), SIGNS[match[3]])),
-    semiotic("measure", r"(0?\.\d+) M(?=[),;])", say="{1:number} molar"),
+    semiotic("measure", rf"({_SIGN}{VALUE}) ?([%‰])", say="|{1:number}|{2:sign}", quantity=True),
     semiotic("measure", rf"({VALUE}) M(?= (?:solution|(?:(?:{one_of(ELEMENTS)})\d?){{2,}}\b))", say="{1:number} molar"),
     semiotic("measure", rf"({VALUE}) c(?:\.(?= [a-z]|[;,)]|$)|(?= (?!(?:{_NOT_A_NOUN})\b)[a-z]{{3,}}| =))",
         say="{1:number} {1:cup/cups}", quantity=True),
-    semiotic("measure", r"[x×](?= \d)", say="by", after=_ONE_FOOT),
-    semiotic("measure", r"([35])'(?=[- ](?:UTR|end|OH|cap|phosph|flank)|-to-|-?\s?→)", say="{1:number} prime"),
-    semiotic("identifier", r"([35])'-([ACGTU]{3,})-([35])'", say="{1:number} prime {2:letters} {3:number} prime"),
-    semiotic("identifier", r"\b(P|LT)?(\d{3})/(\d\d) ?(Z?R)(\d\d)(?: (\d{2,3})([H-Z]))?\b",
-        say="[{1:letters} ]{2:pairs} {3:number} {4:letters} {5:number}[ {6:pairs} {7}]"),
-    semiotic("measure", r"(\d{3})/(\d\d)(?:G(\d\d))?(?:KT)?\b", say="{1:number} at {2:number}[ gusting {3:number}]",
-        after=r"(?i:\bwinds?:?) "),
     semiotic("measure", rf"(\d)'(?: ?|-(?=\d+\"))({_FRACTION}|\d{{1,2}}(?:\.\d)?)(?!\d)(?:\"|''|(?!\w))",
         say="{1:number} foot {2:number}", quantity=True),
     semiotic("measure", rf"({VALUE})(\"|'')(?![^\WDHLW]|\w\w)", say=_inches, quantity=True),
@@ -561,23 +477,15 @@ CLASSES = (
         say="[{1:compass} ]{2:number} {2:degree/degrees}[ {3:number} minutes][ {4:number} seconds][ {5:compass}]"),
     semiotic("measure", r"(?!0x)(?P<sizes>\d+(?:\.\d+)?(?:(?:\"(?=x)| )?[x×] ?\d+(?:\.\d+)?)+)",
         rf"(?:(?P<gap>[ -]?)(?P<unit>\"|(?!in \d){UNIT})(?!\w)(?:(?<=-in)\.(?= [a-z]))?)?(?![\d^])", say=_by),
-    semiotic("measure", r"\b([a-zA-Z]|\d+) ?[×x] ?([a-zA-Z]|\d+)(?= (?:matri|grid|array|board|kernel|filter|cube))",
-        say=lambda match, around: " by ".join(number(one) if one.isdecimal() else one for one in match.groups())),
     semiotic("measure", rf"(?:{one_of(UNITS)})\^[23](?!\d)", say="{0:per}", after=r"(?i:\b(?:per|square|cubic|a)) "),
     semiotic("measure", r"(?:[kcm]?m|ft|mi|yd)\^[23](?!\d|\s?[=+-])", say="{0:units}"),
     semiotic("measure", rf"{UNIT_WORD}/{UNIT_WORD}(?![\w^/])", say="{0:units}", unless=r"\d ?|[\w/]"),
-    semiotic("measure", r"°[CF]\b", say="{0:units}"),
-    semiotic("measure", r"(pcm|pp|pw)\b", after=r"[£€$][\d,.]+ ?",
-        say={"pcm": "per calendar month", "pp": "per person", "pw": "per week"}),
     semiotic("measure", rf"[x×](?= ?\d+ ?(?:d\b|{SPANS}))", say="for", after="[A-Za-z.] ", unless=r"/[a-z]+\.? "),
     semiotic("mathematics", r"[x×](?= [$£€]?\d)", say="times", after=r"[a-z)] ", unless=r"\b(?i:the|an?|add|for) "),
-    semiotic("cardinal", r"[x×](\d\d?)(?=\))", say="times {1:number}", after=r"\([A-Za-z ]+ "),
-    semiotic("money", r"/(?=[$£€]\d)", say="for", after=r"(?<![\d$£€.,/])\d{1,2}"),
     semiotic("money", rf"(\d{{1,2}}|\d+\.\d+)p\b{_RATE}", say="{1:number} {1:penny/pence}[ per {2:per}]"),
     semiotic("money", r"(\d\d?)s\. ?(\d\d?)d\b\.?", say="{1:number} {1:shilling/shillings} {2:number} {2:penny/pence}",
         quantity=True, ends=True),
     semiotic("measure", rf"({NUMBER})/({NUMBER}) ?([KMGT]i?B)\b", say="{1:number} of {2:number} {3:units}"),
-    semiotic("measure", r"/(?=\d+ ?(?:h|d|hrs?|hours|days|wks?|weeks)\b)", say=" per ", after=r"[a-z]{3}"),
     semiotic("measure", rf"/({UNIT_WORD}|day|week|month|year|person|night|hour|minute|second|user|page)\b",
         _DOT, say="per {1:per}", after=r"[A-Za-z]{2,}|[)%]|:\d\d|\d{3}"),
     semiotic("measure", r"(?<=\d)/([a-z]{3,})(?![\w/]|\.\w)", say="per {1}"),
@@ -586,33 +494,14 @@ CLASSES = (
     semiotic("measure", r"(\d{2,3}) ?([FC])\b(?:(?=/\d{2,3} ?[FC]\b)|(?<=[FC]/\d{2}[FC])|(?<=[FC]/\d{3}[FC]))",
         say="{1:number} {2:heat}", quantity=True),
     semiotic("measure", r"(\d{2,3}(?:\.\d)?) ?([FC])\b", say="{1:number} {2:heat}", quantity=True, after=_CUE_OF_HEAT),
-    semiotic("score", r"([2-9]|1\d)/(2|4|8|16)(?=(?:,? (?:or|and|to) \d\d?/\d)* time\b)", say="{1:number} {2:number}"),
-    semiotic("score", r"(\d+)[-–](\d)(?= (?:odds|outsiders?|(?:long)?shots?|favou?rites?|underdogs?)\b)",
-        say="{1:number} to {2:number}"),
-    semiotic("score", r"\bdec\b\.?", say="declared", after=r"\d/\d+ "),
-    semiotic("score", r"(\d{2,3})/(\d|10)(?= (?:\(|in |after )\d+(?:\.\d)? ov| (?:dec|at (?:stumps|lunch|tea))\b)",
-        say="{1:number} for {2:number}"),
-    semiotic("score", r"(\d\d?)[-/](\d\d?)(?= (?:FG|FT|3PT?|shooting|passing|from (?:the (?:f|line)|three|deep)))",
-        say="{1:number} for {2:number}"),
-    semiotic("score", r"(\d\d?)-0(?![-\d])", say="{1:number} and oh",
-        after=r"\b(?:went|go|goes|going|starte?d?|opened|improved? to|record (?:of|is)) "),
-    semiotic("cardinal", r"([2-9])-0(?![-\d])", say="{1:number} oh", after=r"\b[Bb]ig "),
     semiotic("fraction", r"(?:(\d+)[ -])?(\d{1,6})[/⁄](\d{1,6})(st|nd|rds?|ths?|s)?(?![\d/])", say=_slashed,
         quantity=True),
     semiotic("identifier", r"(?!\d{3}0s)(\d{4})s\b", say=lambda match, around: plural(pairs(match[1]))),
     semiotic("measure", rf"({VALUE}) ?T\.(?= [a-z])", say="{1:number} {1:tablespoon/tablespoons}", quantity=True),
     semiotic("measure", rf"({VALUE}) ?t\.(?= (?!of\b)[a-z])", say="{1:number} {1:teaspoon/teaspoons}", quantity=True),
-    semiotic("measure", rf"(\d+) ({one_of(_DOTTED)})s?\.(?!\w|$| [A-Z][a-z])", say="{1:number} {2:dotted}{1:/s}"),
     semiotic("cardinal", r"(\d\d)ers\b", say=lambda match, around: f"{number(match[1]).removesuffix('e')}ers"),
-    semiotic("cardinal", r"(?:(?<=[a-z]-)|(?<=#))(\d{1,3})s\b", say="{1:plural}"),
-    semiotic("cardinal", r"(\d\d?)s(\d\d?)s\b", say="{1:plural} {2:plural}"),
-    semiotic("score", r"(\d+\.\d+)/(\d+)(?:\.0)?(?!\.?\d|/)", say="{1:number} out of {2:number}"),
     semiotic("measure", r"(\d+)' ?[x×] ?(\d+)'(?!\w)", quantity=True, say=lambda match, around: Said(
         f"{number(match[1])} by {number(match[2])}", "foot" if _before_noun(around) else "feet")),
-    semiotic("measure", r"(?<=degrees )([FC])\b", say={"F": "fahrenheit", "C": "celsius"}),
-    semiotic("score", r"\d{1,2}(?::\d){2,}(?![\d:])",
-        say=lambda match, around: " to ".join(map(number, match[0].split(":")))),
-    semiotic("score", r"(\d{1,3}(?:,\d{3})+|\d+):(\d{1,3}(?:,\d{3})+|\d+)(?![\d:])(s\b)?", say=_ratio),
     semiotic("ordinal", r"(\d+\.\d*)?(\d{1,3}(?:,\d{3})+|\d+)(?i:st|nd|rd|th)\b", quantity=True,
         say=lambda match, around: (decimal(match[1] + "0").removesuffix("zero") if match[1] else "")
         + ordinal(int(match[2].replace(",", "")))),
@@ -627,15 +516,9 @@ PLAIN = (
         say=_mathematics),
     semiotic("mathematics", r"[Α-ω]+|µ(?![A-Za-z])",
         say=lambda match, around: " ".join(GREEK[one] for one in match[0].lower())),
-    semiotic("mathematics", r"([-/])(?= )", say={"-": "minus", "/": "over"}, after=r"= ?[^.=]* "),
-    semiotic("mathematics", r"([A-Za-z])'(?=\()", say="{1} prime of"),
-    semiotic("mathematics", r"\b([PE])(?=\([A-Za-z]{2,}\))", say="{1} of "),
-    semiotic("mathematics", r"(?<![\w'])([a-z])'(?= ?=)", say="{1} prime"),
-    semiotic("mathematics", r"(?<![\w'])([b-hj-tv-z])!(?= [a-z])", say="{1} factorial"),
     semiotic("mathematics", r"[<>]=(?= ?\d)", say=_BOUNDS, after=r"\b(?:to|of|with|use|at|from|for|is|are|be) "),
     semiotic("mathematics", r"!=|<=|>=|==", say=RELATIONS),
     semiotic("mathematics", r"((?<!\w)~|[<>]=?|[≤≥])(?= ?[-+]?[\d$£€.])", say=_BOUNDS),
-    semiotic("mathematics", r"(?<=\d)(?:\.\.\.|…)(?= ?=)", say="and so on"),
     semiotic("mathematics", r"[<>](?= )", say=RELATIONS, after=r"\w "),
     semiotic("mathematics", POWER, say=lambda match, around: power(match[0][1:].strip("(){}")), after=r"[\w)]"),
 )

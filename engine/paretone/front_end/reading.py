@@ -1,15 +1,5 @@
-"""Read texts for the bundled models of natural speech: pieces of timed phones.
-
-Used by a model's front end::
-
-    reader = NaturalReader()
-    pieces, notes = reader.pieces("Is it 5:30 already?", HowToRead(quick_start=True, seed=7))
-    ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # one per mel frame, 93.75 per second
-    ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # one per latent frame, 80 per second
-
-(:func:`paretone.front_end.phones.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between blanks
-and punctuation: :func:`paretone.front_end.phones.words`.
-"""
+"""Read texts for the bundled models of natural speech: pieces of timed phones, which
+:func:`paretone.front_end.phones.labels` turns into one phone per frame of a model."""
 
 from __future__ import annotations
 
@@ -22,7 +12,7 @@ import numpy as np
 
 from paretone.errors import SettingError, TextError
 from paretone.front_end.alignment import Alignment, align_phones
-from paretone.front_end.lengths import default_lengths
+from paretone.front_end.networks import default_lengths
 from paretone.front_end.phonemiser import default_phonemiser
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
 from paretone.front_end.pronunciations import AS_USUAL, HowToRead

@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from paretone.front_end.numbers import cardinal, digits, pairs, short
+
+compiled = cache(re.compile)
+"""There are more patterns than ``re`` keeps."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class Around:
     british: bool
 
     def follows(self, pattern: str) -> bool:
-        return re.search(rf"(?:{pattern})$", self.before) is not None
+        return compiled(rf"(?:{pattern})$").search(self.before) is not None
 
     def precedes(self, pattern: str) -> bool:
-        return re.match(pattern, self.after) is not None
+        return compiled(pattern).match(self.after) is not None
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,9 @@ def semiotic(
     ends: bool = False,
 ) -> SemioticClass:
     """A class with its ``pattern`` in parts. ``say``: a verbaliser, a template of words ("{1:cardinal}[ to {2:year}]"),
-    or the words of each first group (without groups, of each match). It declines unless it stands ``after`` one
-    pattern, and where it follows another (``unless``)."""
+    of a quantity also of what precedes it and of its unit ("{1:month}|{2:day}|"), or the words of each first group
+    (without groups, of each match). It declines unless it stands ``after`` one pattern, and where it follows another
+    (``unless``)."""
 
     def words(match: re.Match[str], around: Around) -> Said | str | None:
         if (after and not around.follows(after)) or (unless and around.follows(unless)):
@@ -123,6 +128,7 @@ def semiotic(
             return say(match, around)
         groups = [_Group(one or "") for one in (match[0], *match.groups())]
         found = _filled(say, groups) if isinstance(say, str) else say[next(filter(None, groups[1:]), groups[0])]
-        return Said(found, ends=ends)
+        before, found, unit = found.split("|") if isinstance(say, str) and "|" in say else ("", found, "")
+        return Said(found, unit, before, ends)
 
     return SemioticClass(name, re.compile("".join(pattern)), words, quantity)

@@ -26,21 +26,20 @@ _HEARD = frozenset(PUNCTUATION) - frozenset('"“”')
 """Audible marks; the teacher ignores quotation marks."""
 _DASHES = ("-", "–", "—", "--", "---")
 _BRACKETS = {"(": "(", "[": "(", "{": "(", ")": ")", "]": ")", "}": ")"}
-_LEADING = re.compile(r"\.{2,}|-{2,}|[\"“”«»'‘(\[{)\]}.,;:!?…—–]")
-_TRAILING = re.compile(r"(?:\.{2,}|-{2,}|[\"“”«»')\]}(\[{,;:!?…—–.])$")
-_INSIDE = re.compile(r"\.{2,}|…|-{2,}|(?<=\w)[-–—~/:;,?!](?=\w)|—|(?<=[a-z])\.(?=[A-Z])|[()\[\]\"“”]")
-_CLIPPED = re.compile(
-    r"'(?:em|cause|til|bout|tis|twas|twere|round|n|nother|fraid|neath|nuff|tween|gainst)\b", re.IGNORECASE
+_LEADING = r"\.{2,}|-{2,}|[\"“”«»'‘(\[{)\]}.,;:!?…—–]"
+_TRAILING = r"(?<=\b\w)\.(?=\.(?!\.))|\.{2,}|-{2,}|[\"“”«»')\]}(\[{,;:!?…—–.]"
+_CLIPPED = r"(?i:'(?:em|cause|til|bout|tis|twas|twere|round|n|nother|fraid|neath|nuff|tween|gainst)\b)"
+_DOTTED = r"(?a:(?:\w\.){2,}|[A-Za-z]\.)"
+_CHUNK = re.compile(
+    rf"((?:(?!{_CLIPPED})(?:{_LEADING}))*)({_DOTTED}(?!\.\.)(?=(?:{_TRAILING})*$)|.*?)((?:{_TRAILING})*)$"
 )
+"""Marks before a word, the word, with the full stop of an abbreviation, and marks after it."""
+_INSIDE = re.compile(r"(\.{2,}|…|-{2,}|(?<=\w)[-–—~/:;,?!](?=\w)|—|(?<=[a-z])\.(?=[A-Z])|[()\[\]\"“”])")
 _CONTRACTED = re.compile(r"(?<=\w)(?:n't|'(?:s|ll|re|ve|d|m))$", re.IGNORECASE)
 _NOT = frozenset(
     "ai are ca could dare did do does had has have is may might must need ought sha should was were wo would".split()
 )
-_JOINED = {"cannot": 3, "gonna": 3, "gotta": 3}
-"""Words that the tagger splits in two, with the length of the first part."""
-_DOTTED = re.compile(r"(?:\w\.){2,}|[A-Za-z]\.", re.ASCII)
-_SECOND_DOT = re.compile(r"(?<=\b\w\.)\.$")
-"""Last full stop after an abbreviation at the end of a sentence."""
+_JOINED = re.compile(r"(?<=^can)(?=not$)|(?<=^gon)(?=na$)|(?<=^got)(?=ta$)", re.IGNORECASE)
 
 
 @dataclass
@@ -61,10 +60,13 @@ def tokens(text: str) -> list[Token]:
         if chunk in _DASHES:
             found.append(Token(chunk, True, "—"))
             continue
-        before, inside, after = _peeled(chunk)
+        match = _CHUNK.match(chunk)
+        assert match is not None
+        before, after = re.findall(_LEADING, match[1]), re.compile(_TRAILING).findall(chunk, match.start(3))
         parts = [Token(mark, mark=_mark(mark)) for mark in before]
         quoted = quoted or "'" in before
-        parts += (Token(part, mark=_inner(part)) for part in _parts(inside))
+        for number, part in enumerate(_INSIDE.split(match[2])):
+            parts += (Token(one, mark=_inner(one)) for one in ([part] if number % 2 else _split_contraction(part)))
         for mark in after:
             if mark == "'" and not quoted and parts:
                 parts.append(Token("'"))
@@ -79,37 +81,12 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def _peeled(chunk: str) -> tuple[list[str], str, list[str]]:
-    """Split a chunk into marks before the word, the word, and marks after it."""
-    before: list[str] = []
-    after: list[str] = []
-    while (match := _LEADING.match(chunk)) and not _CLIPPED.match(chunk):
-        before.append(match[0])
-        chunk = chunk[match.end() :]
-    while (match := _TRAILING.search(chunk)) and not _DOTTED.fullmatch(chunk):
-        match = _SECOND_DOT.search(chunk) or match
-        after.append(match[0])
-        chunk = chunk[: match.start()]
-    return before, chunk, after[::-1]
-
-
-def _parts(word: str) -> Iterator[str]:
-    start = 0
-    for match in _INSIDE.finditer(word):
-        yield from _split_contraction(word[start : match.start()])
-        yield match[0]
-        start = match.end()
-    yield from _split_contraction(word[start:])
-
-
 def _split_contraction(word: str) -> Iterator[str]:
     match = _CONTRACTED.search(word)
     if match and (match[0].lower() != "n't" or word[: match.start()].lower() in _NOT):
         yield from (*_split_contraction(word[: match.start()]), match[0])
-    elif word.lower() in _JOINED:
-        yield from (word[: _JOINED[word.lower()]], word[_JOINED[word.lower()] :])
     elif word:
-        yield word
+        yield from _JOINED.split(word)
 
 
 def _inner(part: str) -> str | None:
@@ -173,7 +150,7 @@ class Tagger:
         return tags[2:]
 
     def _told(self, word: str) -> str:
-        plain = _class(word)
+        plain = "!HYPHEN" if "-" in word[1:] and word[0] != "-" else word.lower()
         return plain if plain in self._frequent else f"<{_shape(word)}>"
 
 
@@ -199,12 +176,6 @@ def _features(place: int, word: str, told: Sequence[str], tag: str, earlier: str
         yield f"w+{distance}={told[here + distance]}"
     yield f"s3-1={told[here - 1][-3:]}"
     yield f"s3+1={told[here + 1][-3:]}"
-
-
-def _class(word: str) -> str:
-    if "-" in word[1:] and word[0] != "-":
-        return "!HYPHEN"
-    return word.lower()
 
 
 def _shape(word: str) -> str:

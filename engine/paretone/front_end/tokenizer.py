@@ -23,6 +23,7 @@ from paretone.observer import may_stop
 CLASSES: tuple[SemioticClass, ...] = (
     *names.TYPED,
     *dates.CLASSES,
+    *names.NOTATIONS,
     *quantities.CLASSES,
     *names.NAMES,
     *quantities.PLAIN,

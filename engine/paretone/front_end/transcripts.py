@@ -7,6 +7,7 @@ for other languages, only sound and pace are checked. Error rates were measured:
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -256,11 +257,7 @@ def _spoken_words(text: str) -> int:
 
 def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _TimedWord | None:
     """The last word with which the recording needs no cut, preferably the end of a late enough sentence or clause."""
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_cut(_until(recording, words[middle])) else (middle + 1, high)
-    fitting = words[:low]
+    fitting = words[: bisect_left(words, True, key=lambda word: is_cut(_until(recording, word)))]
     late = [one for one in fitting if 1000 * one.until >= ENOUGH]
     return max(late or fitting[-1:], key=lambda one: (one.ends, one.until), default=None)
 

@@ -1,6 +1,7 @@
 """What English writes in short: units, currencies, abbreviations, marks and letters, with their words.
 
-The tables are rows of ``resources/lexicon/written_forms.tsv``: name of the table, written form, spoken words."""
+The tables are rows of ``resources/lexicon/written_forms.tsv``: name of the table, written form, spoken words; of forms
+that mean something else elsewhere and of notations also their class and the text around them."""
 
 from __future__ import annotations
 
@@ -11,23 +12,28 @@ from paretone.paths import resource
 
 
 @cache
-def _rows() -> dict[str, dict[str, tuple[str, ...]]]:
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
+def _tables() -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
     for row in resource("lexicon", "written_forms.tsv").read_text(encoding="utf-8").splitlines():
         if not row.startswith("#"):
-            name, short, *words = row.split("\t")
-            found.setdefault(name, {})[short] = tuple(words)
+            name, *fields = row.split("\t")
+            found.setdefault(name, []).append(tuple(fields))
     return found
+
+
+def rows(name: str) -> list[tuple[str, ...]]:
+    """Rows of the table called ``name``: the written form, its words, and whatever else the table has."""
+    return _tables()[name]
 
 
 def listed(name: str) -> tuple[str, ...]:
     """Written forms in the table called ``name``."""
-    return tuple(_rows()[name])
+    return tuple(short for short, *_ in rows(name))
 
 
 def table(name: str) -> dict[str, str]:
     """Spoken words by written form, from the table called ``name``."""
-    return {short: words[0] for short, words in _rows()[name].items()}
+    return {short: words for short, words, *_ in rows(name)}
 
 
 def _either(name: str) -> dict[str, str]:
@@ -40,9 +46,9 @@ def _either(name: str) -> dict[str, str]:
 MONTHS = listed("month")
 WEEKDAYS = table("weekday")
 MONTH_STARTS = {name[:3]: name for name in MONTHS} | {"Sept": "September"}
-CURRENCIES = {sign: (one, many, cent, cents) for sign, (one, many, cent, cents) in _rows()["currency"].items()}
+CURRENCIES = {sign: (one, many, cent, cents) for sign, one, many, cent, cents in rows("currency")}
 MAGNITUDES = table("magnitude")
-UNITS = {sign: (one, many) for sign, (one, many) in _rows()["unit"].items()}
+UNITS = {sign: (one, many) for sign, one, many in rows("unit")}
 """By sign: one and several."""
 TITLES = _either("title")
 """Abbreviations whose full stop never ends a sentence, because a word always follows."""
@@ -50,8 +56,6 @@ COUNTED = _either("counted")
 """Abbreviations before a number or a letter; elsewhere their letters are other words."""
 BEFORE_SMALL = _either("before small")
 """Abbreviations whose full stop a small letter or a comma follows."""
-MADE = _either("made")
-"""Abbreviations before "by"."""
 STREETS = table("street")
 ENDINGS = table("ending") | WEEKDAYS | {
     short: name for short, name in (STREETS | MONTH_STARTS).items() if short not in ("St", "Dr", "Hwy", "May")

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from paretone.errors import CheckpointError
-from paretone.front_end import lengths, tagger, unknown_words
-from paretone.front_end.lengths import SymbolLengths, default_lengths
+from paretone.front_end import networks, tagger
 from paretone.front_end.lexicon import SEPARATOR, Context, Lexicon, bundled, default_lexicon
+from paretone.front_end.networks import SymbolLengths, UnknownWords, default_lengths, default_unknown_words
 from paretone.front_end.phonemiser import NaturalPhonemiser, familiar
 from paretone.front_end.phones import EDGE
 from paretone.front_end.tagger import Tagger, default_tagger, tokens
-from paretone.front_end.unknown_words import UnknownWords, default_unknown_words
 from paretone.front_end.writing import write_out
 from tests.engine.front_end.references import error_rate, references
 from tests.workload import workload
@@ -112,7 +111,7 @@ def test_lengths_are_plausible_and_depend_on_the_place_in_the_sentence():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(Tagger, tagger.FILE), (UnknownWords, unknown_words.FILE), (SymbolLengths, lengths.FILE)]
+    ("kind", "name"), [(Tagger, tagger.FILE), (UnknownWords, networks.UNKNOWN_WORDS), (SymbolLengths, networks.LENGTHS)]
 )
 def test_damaged_files_are_named(tmp_path: Path, kind: type[Tagger], name: str) -> None:
     path = tmp_path / name
