@@ -247,10 +247,8 @@ def test_the_files_are_made_from_the_wheel() -> None:
 
     # Packed anew, other versions of zlib and Python give other bytes.
     assert gzip.decompress(recipe.pronunciations()) == gzip.decompress(bundled(lexicon.FILE).read_bytes())
-    for file, made in (
-        (networks.LENGTHS, recipe.lengths_weights()),
-        (networks.UNKNOWN_WORDS, recipe.unknown_words_weights()),
-    ):
+    weights = {networks.LENGTHS: recipe.lengths_weights(), networks.UNKNOWN_WORDS: recipe.unknown_words_weights()}
+    for file, made in weights.items():
         shipped, remade = read_weights(bundled(file)), load(made)
         assert shipped.keys() == remade.keys()
         assert all(torch.equal(value, remade[name]) for name, value in shipped.items())
