@@ -75,6 +75,10 @@ def test_no_side_holds_a_large_file_and_what_cannot_be_kept_is_refused(tiny_disk
         found = asked(full.port, token, content, name, **more)
         assert found[0] == status and said in found[1].decode(), (name, found)
     assert [one.name for one in tiny_disk.rglob("*") if one.is_file() and one.name != "engine.json"] == ["a.wav"]
+    os.unlink(next(tiny_disk.rglob("a.wav")))
+    with window(full.port, full.token, tmp_path) as here:
+        here.engine.submit(speak)
+        assert "large.wav could not be kept on the host: the disk is full" in here.recorder.end_of(3).sentence
     full.kill()
 
 
