@@ -81,7 +81,7 @@ class HostFolder(QDialog):
         self.setWindowTitle(f"{title} on {host}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._ask, self._chosen, self._files = ask, chosen, files
-        self._parent, self._path = "", ""
+        self._path = ""
         self.path = build.named(QLineEdit(), f"Path on {host}")
         self.entries = build.named(QListWidget(), f"Folders and files on {host}")
         self.problem = build.label("", "warning", wrapped=True)
@@ -108,32 +108,31 @@ class HostFolder(QDialog):
         except PlainError as error:
             self.problem.setText(str(error))
             return
-        self._path, self._parent = found["path"], found["parent"]
+        self._path = found["path"]
         self.path.setText(self._path)
         self.entries.clear()
-        listed = [("..", True), *found["entries"]] if self._parent != self._path else found["entries"]
-        for name, is_folder in listed:
+        above = [("..", True)] if found["parent"] != self._path else []
+        for name, is_folder in (*above, *found["entries"]):
             if is_folder or self._files:
-                item = QListWidgetItem(f"{name}/" if is_folder else name, self.entries)
-                item.setData(Qt.ItemDataRole.UserRole, (name, is_folder))
+                self.entries.addItem(f"{name}/" if is_folder else name)
         self.problem.setText("There are more; type the path." if found["more"] else "")
         self._check()
 
-    def _current(self) -> tuple[str, bool]:
+    @property
+    def _current(self) -> str:
+        """The chosen entry: a folder ends with a slash, and this one is nothing else."""
         item = self.entries.currentItem()
-        return tuple(item.data(Qt.ItemDataRole.UserRole)) if item is not None else ("", True)
+        return item.text() if item is not None and item.text() != "../" else "/"
 
     def _check(self) -> None:
-        self.choose.setEnabled(bool(self._path) and not (self._files and self._current()[1]))
+        self.choose.setEnabled(bool(self._path) and not (self._files and self._current.endswith("/")))
 
     def _open(self, item: QListWidgetItem) -> None:
-        name, is_folder = item.data(Qt.ItemDataRole.UserRole)
-        if is_folder:
-            self.look(self._parent if name == ".." else f"{self._path.rstrip('/')}/{name}")
+        if item.text().endswith("/"):
+            self.look(f"{self._path}/{item.text()}")
         else:
             self._take()
 
     def _take(self) -> None:
-        name, _ = self._current()
         self.accept()
-        self._chosen(Path(self._path) / (name if name != ".." else ""))
+        self._chosen(Path(self._path) / self._current.rstrip("/"))

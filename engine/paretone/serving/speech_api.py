@@ -61,18 +61,10 @@ class Refused(Exception):
         return web.json_response({"error": problem}, status=self.status, headers=headers)
 
 
-@dataclass(frozen=True)
-class Asked:
-    command: Synthesise
-    form: str
-    """Of the audio, such as ``wav``."""
-    events: bool
-    """Whether pieces are sent as server-sent events."""
-
-
-def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked:
-    """Check a request's ``body``. ``usual``: what is spoken unless it says otherwise, by the catalogue's ``model`` from
-    ``folder``. Raises :class:`Refused`."""
+def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> tuple[Synthesise, str, bool]:
+    """Check a request's ``body``: what to speak, the form of the audio, and whether it is sent as server-sent events.
+    ``usual``: what is spoken unless it says otherwise, by the catalogue's ``model`` from ``folder``. Raises
+    :class:`Refused`."""
     try:
         given = parsed_json(body)
     except ValueError as error:
@@ -107,7 +99,7 @@ def asked(body: bytes, usual: Synthesise, model: str, folder: str = "") -> Asked
             command = replace(command, setting=replace(command.setting, seed=checked_seed(given["seed"])))
     except SettingError as error:
         raise Refused(400, str(error)) from error
-    return Asked(command, form, stream == "sse")
+    return command, form, stream == "sse"
 
 
 class SpeechServer:
@@ -179,7 +171,7 @@ class SpeechServer:
                 body = await request.read()
         except TimeoutError as error:
             raise Refused(408, f"The request did not come whole within {PATIENCE_SECONDS:.0f} s.") from error
-        wanted = asked(body, self._usual, self._model, self._folder)
+        command, form, events = asked(body, self._usual, self._model, self._folder)
         if self._waiting >= self._most and self._turn.locked():
             raise Refused(429, f"{self._waiting} requests wait already; try again later.", code="queue_full")
         self._waiting += 1
@@ -187,40 +179,40 @@ class SpeechServer:
             await self._turn.acquire()
         finally:
             self._waiting -= 1
-        pieces = self._pieces(wanted.command)
+        pieces = self._pieces(command)
         try:
             # The first piece comes before the answer begins, so that a failure is still told as one.
             first = await anext(pieces, None)
             if first is None:
                 raise Refused(500, "The model said nothing.")
-            if wanted.form in STREAMED:
-                return await self._send(request, wanted, first, pieces)
+            if form in STREAMED:
+                return await self._send(request, form, events, first, pieces)
             samples = np.concatenate([first.samples, *[one.samples async for one in pieces]])
-            body = await asyncio.to_thread(encoded, samples, first.sample_rate, *WHOLE[wanted.form])
-            return web.Response(body=body, content_type=_TYPES[wanted.form])
+            body = await asyncio.to_thread(encoded, samples, first.sample_rate, *WHOLE[form])
+            return web.Response(body=body, content_type=_TYPES[form])
         finally:
             await pieces.aclose()
 
     async def _send(
-        self, request: web.Request, wanted: Asked, first: AudioReady, others: AsyncIterator[AudioReady]
+        self, request: web.Request, form: str, events: bool, first: AudioReady, others: AsyncIterator[AudioReady]
     ) -> web.StreamResponse:
-        kind = "text/event-stream" if wanted.events else _TYPES[wanted.form]
+        kind = "text/event-stream" if events else _TYPES[form]
         response = web.StreamResponse(headers={"Content-Type": kind, "X-Sample-Rate": str(first.sample_rate)})
         await response.prepare(request)
 
         async def write(data: bytes) -> None:
-            if wanted.events:
+            if events:
                 delta = {"type": "speech.audio.delta", "audio": base64.b64encode(data).decode()}
                 data = f"data: {json.dumps(delta)}\n\n".encode()
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await response.write(data)
 
         try:
-            await write((wav_head(first.sample_rate) if wanted.form == "wav" else b"") + pcm(first.samples))
+            await write((wav_head(first.sample_rate) if form == "wav" else b"") + pcm(first.samples))
             async for piece in others:
                 await write(pcm(piece.samples))
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await response.write_eof(b'data: {"type": "speech.audio.done"}\n\n' if wanted.events else b"")
+                await response.write_eof(b'data: {"type": "speech.audio.done"}\n\n' if events else b"")
         except (Refused, TimeoutError):
             # The answer has begun: cut it off, so that no client takes a part for the whole.
             if request.transport is not None:
