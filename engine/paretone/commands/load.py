@@ -85,10 +85,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     require_serving()
     from paretone.serving.load import Load
 
-    url = records.address(options.url)
-    texts = (
-        catalogue.harvard_sentences()[:20] if options.text_file is None else arguments.typed_lines(options.text_file)
-    )
+    url, file, terminal = records.address(options.url), options.text_file, session.terminal
+    texts = catalogue.harvard_sentences()[:20] if file is None else arguments.typed_lines(file)
     keep = None if options.keep is None else output.folder(options.keep)
     fields = _fields(options)
     form = options.format or str(fields.get("response_format", FORMS[0]))
@@ -101,11 +99,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     each, finished = options.seconds or options.requests, 0.0
 
     def progress(level: Level, done: float, wanted: float) -> None:
-        session.terminal.remark = str(level)
-        session.terminal.progress(finished + min(done, each), each * len(levels))
+        terminal.remark = str(level)
+        terminal.progress(finished + min(done, each), each * len(levels))
 
-    session.terminal.begin()
-    session.terminal.status(f"Measuring {target.endpoint}")
+    terminal.begin()
+    terminal.status(f"Measuring {target.endpoint}")
     load = Load(
         target,
         texts,
@@ -113,7 +111,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         requests=options.requests,
         seconds=options.seconds or 0.0,
         warm_up=options.warm_up,
-        check=session.terminal.check,
+        check=terminal.check,
         progress=progress,
     )
     found: list[Measured] = []
@@ -126,8 +124,15 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             rows.append(one.row())
             takes.append(one.takes(options.record, target) if options.record is not None else [])
             finished += each
-        if options.judge:
-            _judge(options, found, rows, takes, session)
+        for one, row, kept in zip(found, rows, takes, strict=True):
+            if options.judge and one.answered:
+                terminal.begin()
+                terminal.status(f"Judging the replies to {one.level}")
+                voice, answers = None if like is None else Path(like.audio), one.answered
+                said, sounds = [each.text for each in answers], [(each.samples, each.sample_rate) for each in answers]
+                row["judged"], heard = reply_figures(said, sounds, voice, terminal.progress, terminal.check)
+                pairs = zip(kept, heard, strict=False)
+                kept[:] = [replace(take, metrics=replace(take.metrics, **figures)) for take, figures in pairs]
     except (Cancelled, PlainError) as error:
         if not found:
             raise
@@ -209,23 +214,3 @@ def _failures(found: Sequence[Measured]) -> list[str]:
             waited = f"For Retry-After, clients waited {one.waited:.1f} s in all." if one.waited else ""
             said.append(f"Failed at {one.level}: {kinds}. {first} {waited}".rstrip())
     return said
-
-
-def _judge(
-    options: argparse.Namespace,
-    found: Sequence[Measured],
-    rows: Sequence[dict[str, Any]],
-    takes: Sequence[list[Take]],
-    session: Session,
-) -> None:
-    """Add the judges' figures to ``rows``, and to ``takes`` if they are kept."""
-    terminal, reference = session.terminal, None if options.reference is None else Path(options.reference)
-    for one, row, mine in zip(found, rows, takes, strict=True):
-        if not one.answered:
-            continue
-        terminal.begin()
-        terminal.status(f"Judging the replies to {one.level}")
-        texts, sounds = zip(*((each.text, (each.samples, each.sample_rate)) for each in one.answered), strict=True)
-        row["judged"], each = reply_figures(texts, sounds, reference, terminal.progress, terminal.check)
-        pairs = zip(mine, each, strict=False)
-        mine[:] = [replace(take, metrics=replace(take.metrics, **heard)) for take, heard in pairs]

@@ -73,34 +73,29 @@ class ServersPanel(QWidget):
         self.clients = build.named(QLineEdit("1 2 4"), "Clients at once", tip)
         tip = "More give narrower figures; or for how long to ask: 60 s"
         self.requests = build.named(QLineEdit(f"{REQUESTS}"), "Requests at each load", tip)
-        self.keeps = QCheckBox("Keep and &judge the replies")
+        tip = f"As takes, up to {KEPT} of each load: checked for faults; words, naturalness and variety are judged"
+        self.keeps = build.named(QCheckBox("Keep and &judge the replies"), "", tip)
         self.keeps.setChecked(True)
-        self.keeps.setToolTip(
-            f"As takes, up to {KEPT} of each load: checked for faults; words, naturalness and variety are judged"
-        )
-        self.reference = build.named(
-            QLineEdit(placeholderText="for similarity"), "Recording of the voice", "A file with the voice of the server"
-        )
+        name, tip = "Recording of the voice", "A file with the voice of the server"
+        self.reference = build.named(QLineEdit(placeholderText="for similarity"), name, tip)
         for field in (self.url, self.clients, self.requests, self.reference):
             field.textChanged.connect(self.check)
         own = ActionButton(measure)
         buttons = build.row(own, ActionButton(cancel), ActionButton(forget), 1)
-        form = QWidget()
-        grid = GridLayout(form)
-        grid.setContentsMargins(0, 0, 0, 0)
-        places: tuple[tuple[tuple[str, QWidget], ...], ...] = (
-            (("A&ddress", self.url),),
-            (("To&ken", self.token), ("Vo&ice", self.voice)),
-            (("M&odel", self.model), ("Recordin&g", self.reference)),
-            (("C&lients", self.clients), ("Re&quests", self.requests)),
+        grid = GridLayout()
+        rows = (
+            (("A&ddress", self.url, 3),),
+            (("To&ken", self.token, 1), ("Vo&ice", self.voice, 1)),
+            (("M&odel", self.model, 1), ("Recordin&g", self.reference, 1)),
+            (("C&lients", self.clients, 1), ("Re&quests", self.requests, 1)),
         )
-        for row, fields in enumerate(places):
-            for place, (title, one) in enumerate(fields):
+        for row, fields in enumerate(rows):
+            for place, (title, one, width) in enumerate(fields):
                 grid.addWidget(build.title_of(title, one), row, 2 * place)
-                grid.addWidget(one, row, 2 * place + 1, 1, 3 if len(fields) == 1 else 1)
-        grid.addWidget(self.keeps, len(places), 1, 1, 3)
+                grid.addWidget(one, row, 2 * place + 1, 1, width)
+        grid.addWidget(self.keeps, len(rows), 1, 1, 3)
         self.state = build.words("muted", name="State of the measurement")
-        left = build.column(form, buttons, self.state, 1)
+        left = build.column(grid, buttons, self.state, 1)
         self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 10))
         self.table.itemSelectionChanged.connect(self._choose)
         self.canvas = FigureCanvas(colours)
