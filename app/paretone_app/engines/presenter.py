@@ -204,12 +204,8 @@ class EnginesPresenter(Presenter):
             self._ask("models", "", partial(setattr, chosen, "elsewhere"))
             self._ask("lacking", "", partial(setattr, self._state.machine, "lacking"))
         elif isinstance(event, ModelLoaded) and chosen.entry.voices.in_folder:
-            from paretone.remote.places import THERE
-
             place = chosen.model_id, chosen.model_folder
-            offer = lambda found: chosen.note_voices(  # noqa: E731
-                *place, (Voice(name, title, f"{THERE}{audio}" if audio else "", "") for name, title, audio in found)
-            )
+            offer = lambda found: chosen.note_voices(*place, [Voice(*one) for one in found])  # noqa: E731
             self._ask("voices", "\n".join(place), offer)
 
     def _ask(self, what: str, text: str, use: Callable[[Any], object]) -> None:

@@ -35,7 +35,7 @@ from paretone.models.files.releases import extent
 from paretone.reading import first_line
 from paretone.remote import wire
 from paretone.remote.mirror import snapshot
-from paretone.remote.places import MADE, SENT, WRITTEN, HostFiles, moved, parts_of
+from paretone.remote.places import MADE, SENT, THERE, WRITTEN, HostFiles, moved, parts_of
 from paretone.serving import listening, may
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
@@ -350,7 +350,7 @@ class EngineServer:
             case "voices":
                 model, _, folder = ask.text.partition("\n")
                 found = catalogue.voices(model, self.files.path(folder) if folder else "")
-                return [[one.id, one.title, one.audio] for one in found]
+                return [[one.id, one.title, f"{THERE}{one.audio}" if one.audio else "", ""] for one in found]
             case "extent":
                 model = catalogue.entry(ask.text)
                 found = extent(model.published, model.folder, lambda: None)

@@ -21,7 +21,6 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice
 from paretone.observer import Observer
-from paretone.remote.places import THERE
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
@@ -276,10 +275,10 @@ def test_voices_that_lie_with_the_weights_speak_there_and_own_ones_take_their_la
         write_voice(folder / "voices" / "some_noise.wav")
         here.recorder.wait_for_kind(events.EngineReady)
         asked = here.engine.ask("voices", f"{model}\n").result(60)
-        assert asked == [["some_noise", "some noise", str(folder / "voices" / "some_noise.wav")]]
+        assert asked == [["some_noise", "some noise", f"there:{folder / 'voices' / 'some_noise.wav'}", ""]]
         assert here.engine.ask("voices", f"{model}\n{tmp_path}").result(60) == []
         assert isinstance(do(lambda job: commands.LoadModel(job, model, device="cpu")), events.ModelLoaded)
-        released = Voice("some_noise", "some noise", f"{THERE}{asked[0][2]}", "")
+        released = Voice(*asked[0])
         own = own_voice(write_voice(tmp_path / "mine.wav"))
         chosen = Setting(model, entry(model).options_with(steps=2), (), 3)
         for voice in (released, own):
@@ -304,7 +303,7 @@ def test_named_speakers_speak_there(do: Do, here: Window, tmp_path: Path) -> Non
         pytest.skip(f"there is no {folder}")
     here.recorder.wait_for_kind(events.EngineReady)
     there = here.engine.ask("voices", f"{model}\n{folder}").result(60)
-    assert ["ryan", "Ryan", ""] in there, "they have no recordings"
+    assert ["ryan", "Ryan", "", ""] in there, "they have no recordings"
     loaded = do(lambda job: commands.LoadModel(job, model, str(folder), device="cpu"))
     assert isinstance(loaded, events.ModelLoaded), loaded
     chosen = Setting(model, entry(model).options_with(), (), 3)

@@ -16,6 +16,7 @@ from paretone.audio.recording import read_recording
 from paretone.errors import Cancelled, PlainError, told
 from paretone.extras import require_serving
 from paretone.models import catalogue
+from paretone.models.base import Voice
 from paretone.models.voices import own_voice
 from paretone.serving import records
 from paretone.serving.records import Level, ServerRecord
@@ -43,7 +44,7 @@ class ServersPresenter(Presenter):
         self._records: tuple[ServerRecord, ...] = ()
         """Newest first; while one is measured, that is the first."""
         self._cancelled = threading.Event()
-        self._worker: Background | None = None
+        self._worker, self._measuring = Background("servers", self), False
         self._unjudged: list[list[Take]] = []
         """Replies to each load of the running measurement."""
         self._judging: dict[int, tuple[str, int, list[Take]]] = {}
@@ -53,9 +54,8 @@ class ServersPresenter(Presenter):
         add = services.actions.add
         tip = "Ask this server under each load"
         self._measure = add("Me&asure", self.measure, tip, lambda: self._why_not(forget=False))
-        self._cancel = add(
-            "Ca&ncel", self.cancel, why_not=lambda: "" if self._worker or self._judging else "Nothing is measured."
-        )
+        nothing = lambda: "" if self._measuring or self._judging else "Nothing is measured."  # noqa: E731
+        self._cancel = add("Ca&ncel", self.cancel, why_not=nothing)
         tip = "Delete the selected measurement; Trade-off loses its point, its takes stay"
         self._forget = add("Forge&t", self.forget, tip, lambda: self._why_not(forget=True))
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
@@ -67,11 +67,11 @@ class ServersPresenter(Presenter):
         wanted = built(self.servers).wanted()
         for name in _REMEMBERED:
             self._settings.setValue(f"servers/{name}", getattr(built(self.servers), name).text())
-        self._worker = Background("servers", self)
+        self._measuring = True
         self._cancelled.clear()
         self._unjudged = []
         self._hear(f"Asking {wanted.target.url} …")
-        self._worker.run(partial(self._ask, wanted), partial(self._done, wanted.reference))
+        self._worker.run(partial(self._ask, wanted), self._done)
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -123,19 +123,18 @@ class ServersPresenter(Presenter):
         with told(self._notices.warn):
             records.write(record, self._folder)
 
-    def _done(self, reference: str, found: BaseException | None) -> None:
-        if self._worker is not None:
-            self._worker.shut_down(wait=False)
-        self._worker = None
+    def _done(self, found: BaseException | None) -> None:
+        self._measuring = False
         if self._records and not self._records[0].loads:
             self._records = self._records[1:]
         if isinstance(found, Cancelled):
             self._hear("Cancelled; the loads that were finished are listed.")
         elif arrived(found, self._failed):
             self._hear("Measured.")
+            voice = own_voice(self._records[0].reference) if self._records[0].reference else None
             for place, takes in enumerate(self._unjudged):
                 if takes:
-                    self._judge(place, takes, reference)
+                    self._judge(place, takes, voice)
         self._results.read_servers()
         self.changed.emit()
 
@@ -143,10 +142,10 @@ class ServersPresenter(Presenter):
         self._hear(sentence)
         self._notices.warn(sentence)
 
-    def _judge(self, place: int, takes: list[Take], reference: str) -> None:
+    def _judge(self, place: int, takes: list[Take], voice: Voice | None) -> None:
         texts, sounds = tuple(one.text for one in takes), tuple(one.samples for one in takes)
-        rate, voice = takes[0].sample_rate, own_voice(reference) if reference else None
-        job = self._state.jobs.start(Kind.REPLIES, lambda number: JudgeReplies(number, texts, sounds, rate, voice))
+        command = JudgeReplies(0, texts, sounds, takes[0].sample_rate, voice)
+        job = self._state.jobs.start(Kind.REPLIES, lambda number: replace(command, job=number))
         self._judging[job.number] = self._records[0].key, place, takes
         self._hear("Measured; the replies are being judged …")
 
@@ -184,7 +183,7 @@ class ServersPresenter(Presenter):
 
     def _why_not(self, forget: bool) -> str:
         panel = self.servers
-        if self._worker is not None:
+        if self._measuring:
             return "A server is being measured; wait, or cancel it."
         if forget:
             return "" if panel is not None and panel.selected is not None else "Select a measurement first."
@@ -207,5 +206,4 @@ class ServersPresenter(Presenter):
 
     def shut_down(self) -> None:
         self._cancelled.set()
-        if self._worker is not None:
-            self._worker.shut_down()
+        self._worker.shut_down()
