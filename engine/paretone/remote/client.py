@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
@@ -31,6 +31,9 @@ from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.engine_thread import Posting
 from paretone.session.events import ENDINGS, Event, JobCancelled, JobFailed, JobFinished
+
+if TYPE_CHECKING:
+    from paretone.remote.ssh import SshLink
 
 PAUSES = 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
 """Seconds between attempts to reconnect; the last one repeats."""
@@ -50,18 +53,6 @@ class LinkError(PlainError):
     def __init__(self, sentence: str, lasting: bool = True, remedy: str = "") -> None:
         super().__init__(sentence)
         self.lasting, self.remedy = lasting, remedy
-
-
-class Link(Protocol):
-    """The way to an engine."""
-
-    host: str
-
-    async def open(self, say: Callable[[str], None]) -> tuple[int | str, str]:
-        """Local port, or path of a socket, that leads to the engine, and its token; ``say`` tells what is done. Raises
-        :class:`LinkError`."""
-
-    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ class RemoteEngine(Posting):
     def __init__(
         self,
         post: Callable[[Event], None],
-        link: Link,
+        link: SshLink,
         data: Path,
         told: Callable[[Line], None] = lambda line: None,
         *,

@@ -33,13 +33,8 @@ here."""
 def _copying(folder: Path) -> Iterator[None]:
     """Raise :class:`StudyError` with the reason if the study in ``folder`` cannot be copied within."""
     problem = f"The study in {folder} could not be copied"
-    try:
-        with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
-            yield
-    except StudyError as error:
-        if isinstance(error.__cause__, ConnectionError):  # The line broke: it is copied once there is one again.
-            raise error.__cause__ from None
-        raise
+    with readable(StudyError, problem, "", sqlite3.Error), files.explained(StudyError, problem):
+        yield
 
 
 def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
@@ -90,24 +85,26 @@ class Mirror:
                 )
 
     async def fetch(self, ask: Asking, fetch: Asking) -> None:
-        """Bring what is new. Raises :class:`StudyError`."""
+        """Bring what is new. Raises :class:`StudyError`, and what ``ask`` and ``fetch`` raise."""
         with _copying(self.folder):
             self._copy.parent.mkdir(parents=True, exist_ok=True)
             self._copy.touch()
-            more = True
-            while more:
-                found = await ask("study", self.key, b"".join(_digests(self._copy.read_bytes())))
-                if not found["size"]:
-                    return
-                with open(self._copy, "r+b") as file:
-                    for at, content in found["blocks"]:
-                        file.seek(at)
-                        file.write(content)
-                    file.truncate(found["size"])
-                more = found["more"]
+        more = True
+        while more:
+            found = await ask("study", self.key, b"".join(_digests(self._copy.read_bytes())))
+            if not found["size"]:
+                return
+            with _copying(self.folder), open(self._copy, "r+b") as file:
+                for at, content in found["blocks"]:
+                    file.seek(at)
+                    file.write(content)
+                file.truncate(found["size"])
+            more = found["more"]
+        with _copying(self.folder):
             (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
             places = [self.folder / AUDIO / f"{take}.wav" for take in sorted(_takes(self._copy))]
-            await fetch({f"studies/{self.key}/{AUDIO}/{one.name}": one for one in places if not one.exists()})
+        await fetch({f"studies/{self.key}/{AUDIO}/{one.name}": one for one in places if not one.exists()})
+        with _copying(self.folder):
             _back_up(self._copy, self.folder / DATABASE)
             with closing(sqlite3.connect(self.folder / DATABASE)) as here, here:
                 here.execute("UPDATE study SET file = ?", (self._file,))

@@ -127,7 +127,8 @@ class SshLink:
         """For the socket: no other user may enter it."""
 
     async def open(self, say: Callable[[str], None]) -> tuple[int | str, str]:
-        """Lead to the engine, which is started if there is none yet or no longer."""
+        """Local port, or path of a socket, that leads to the engine, and its token; the engine is started if there is
+        none yet or no longer. ``say`` tells what is done. Raises :class:`LinkError`."""
         for _ in range(2):
             if self._found is None:
                 self._found = await self._start(say)
@@ -232,13 +233,11 @@ print(json.dumps({"python": sys.version.split()[0], "fits": (3, 11) <= sys.versi
 _INSTALL = """
 import os, pathlib, shutil, signal, site, subprocess, sys, threading
 top = pathlib.Path.home() / TOP
-made, engine = top / NAME, top / "engine"
-wheel = str(next(made.glob("*.whl")))
-running = []
-over = threading.Lock()
+made, engine, wheel = top / NAME, top / "engine", str(top / NAME / WHEEL)
+running, over = [], threading.Lock()
 
-def leave(code):
-    # The window cancelled, or its line broke: nothing is left half installed.
+def leave(why=""):
+    # The window cancelled, its line broke, or a step failed: nothing is left half installed.
     with over:
         for one in running:
             try:
@@ -246,35 +245,39 @@ def leave(code):
             except OSError:
                 pass
         shutil.rmtree(made, ignore_errors=True)
-        os._exit(code)
+        print(why, file=sys.stderr, flush=True)
+        os._exit(1)
 
 def watch():
-    while sys.stdin.buffer.read(1):
-        pass
-    leave(1)
+    sys.stdin.buffer.read()
+    leave()
 
-def run(*words):
+def run(*words, without=""):
     with over:
         # Not our standard input, which says whether the window is there.
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
         running.append(process)
     for line in process.stdout:
         print(line.decode("utf-8", "replace").rstrip(), flush=True)
-    return process.wait()
+    if process.wait() and without is not None:
+        leave(without)
 
-threading.Thread(target=watch, daemon=True).start()
-if run(sys.executable, "-m", "venv", "--system-site-packages", str(made)):
-    leave(1)
+try:
+    made.mkdir(parents=True)
+    with open(wheel, "wb") as file:
+        file.write(sys.stdin.buffer.read(SIZE))
+except OSError as error:
+    leave(error)
+threading.Thread(target=watch, daemon=True).start()  # At once, if only a part has come.
+run(sys.executable, "-m", "venv", "--system-site-packages", str(made))
 if sys.prefix != sys.base_prefix:  # Of a virtual environment, venv passes on only what lies below it.
     seen = ["import site; site.addsitedir(%r)" % one for one in site.getsitepackages()]
     next(made.glob("lib/python*/site-packages")).joinpath("host.pth").write_text(chr(10).join(seen))
 pip = [str(made / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-if run(*pip, "--no-deps", "--no-index", "--force-reinstall", wheel):  # Even if that Python has the same version.
-    leave(1)
-run(*pip, wheel + "[serve]")  # Without a package index, the packages there must do.
-if run(str(made / "bin" / "paretone"), "--version"):
-    print("The host reaches no package index: install aiohttp, msgspec and what Paretone needs there.", file=sys.stderr)
-    leave(1)
+run(*pip, "--no-deps", "--no-index", "--force-reinstall", wheel)  # Even if that Python has the same version.
+run(*pip, wheel + "[serve]", without=None)  # Without a package index, the packages there must do.
+lacking = "The host reaches no package index: install aiohttp, msgspec and what Paretone needs there."
+run(str(made / "bin" / "paretone"), "--version", without=lacking)
 with over:
     os.remove(wheel)
     link = top / (NAME + ".link")
@@ -286,11 +289,9 @@ with over:
             shutil.rmtree(one, ignore_errors=True)
     os._exit(0)
 """
-_READ = "import sys; exec(eval(sys.stdin.readline()))"
-"""Runs a script that comes as one line, after which standard input stays open."""
+_READ = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+"""Runs a script that comes as one line, before a wheel; then standard input stays open."""
 _OF_INSTALLERS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
-_STEPS = {"look": 0.0, "make": 0.02, "copy": 0.2, "install": 0.5}
-"""Share of an installation that is done when a step begins."""
 
 
 async def install(
@@ -302,7 +303,7 @@ async def install(
 
     Raises :class:`LinkError`, also where torch is missing: it is large, and the right build is the host's business.
     """
-    say(f"Looking for Python and PyTorch on {host.target} …", _STEPS["look"])
+    say(f"Looking for Python and PyTorch on {host.target} …", 0.0)
     found = json.loads((await _run(host, f"{python} -", _PROBE.encode(), "Python could not be run there")) or "{}")
     if not found.get("fits"):
         raise LinkError(
@@ -313,39 +314,28 @@ async def install(
             f"PyTorch is not installed for {python} on {host.target}; install the build for its graphics card there "
             "(https://pytorch.org), or name the Python that has it."
         )
-    name = f"engine-{secrets.token_hex(4)}"
-    place = f"{INSTALLED}/{name}"
     with tempfile.TemporaryDirectory(prefix="paretone-wheel-") as folder:
         if wheel is None:
-            say("Making the package …", _STEPS["make"])
+            say("Making the package …", 0.02)
             wheel = await _made_wheel(Path(folder))
         content = await asyncio.to_thread(wheel.read_bytes)
-    try:
-        copy = f"mkdir -p {place} && cat > {place}/{wheel.name}"
-        size, remaining = len(content), RemainingTime()
+    given = INSTALLED, f"engine-{secrets.token_hex(4)}", wheel.name, len(content)
+    script = f"TOP, NAME, WHEEL, SIZE = {given}{_INSTALL}"
+    content = f"{script!r}\n".encode() + content
+    name, size, share, remaining = wheel.name, len(content), 0.5, RemainingTime()
 
-        def told(done: int) -> None:
-            left = remaining.update(done, size)
-            about = "" if left is None else f", about {left:.0f} s left"
-            what = f"Copying {wheel.name} to {host.target}: {grouped(done / 1e6, 1)} of {grouped(size / 1e6, 1)} MB"
-            say(f"{what}{about}", _STEPS["copy"] + (_STEPS["install"] - _STEPS["copy"]) * done / size)
+    def sent(done: int) -> None:
+        left = remaining.update(done, size)
+        about = "" if left is None else f", about {left:.0f} s left"
+        what = f"Copying {name} to {host.target}: {grouped(done / 1e6, 1)} of {grouped(size / 1e6, 1)} MB{about}"
+        say(what if done < size else f"Installing on {host.target} …", 0.2 + 0.3 * done / size)
 
-        await _run(host, copy, content, "The package could not be copied", told)
-        say(f"Installing on {host.target} …", _STEPS["install"])
-        script, share = _INSTALL.replace("TOP", repr(INSTALLED)).replace("NAME", repr(name)), _STEPS["install"]
+    def heard(line: str) -> None:
+        nonlocal share
+        share += (1.0 - share) / 16  # Nobody knows how many packages there are.
+        say(f"{host.target}: {shortened(printable(line))}", share)
 
-        def heard(line: str) -> None:
-            nonlocal share
-            share += (1.0 - share) / 16  # Nobody knows how many packages there are.
-            say(f"{host.target}: {shortened(printable(line))}", share)
-
-        what = "The package could not be installed"
-        await _run(host, f'{python} -c "{_READ}"', f"{script!r}\n".encode(), what, heard=heard)
-    except BaseException:
-        with contextlib.suppress(LinkError, TimeoutError):
-            async with asyncio.timeout(_READY_SECONDS):
-                await _run(host, f"rm -rf {place}", b"", "")
-        raise
+    await _run(host, f'{python} -c "{_READ}"', content, "The package could not be installed", sent, heard)
     return f"{INSTALLED}/engine/bin/paretone serve"
 
 
@@ -358,7 +348,7 @@ async def _run(
     heard: Callable[[str], None] | None = None,
 ) -> str:
     """Output of a command there with ``content`` as its input, of which ``told`` gets the bytes that were sent. If
-    ``heard`` is given, it gets each line, and the input stays open."""
+    ``heard`` is given, it gets each line, and the input stays open: its end tells the command to clean up."""
     process = await _started(host.command("-T", remote=remote), stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None and process.stderr is not None
 
@@ -368,6 +358,7 @@ async def _run(
                 told(at)
                 to.write(content[at : at + PART_BYTES])
                 await to.drain()
+            told(len(content))
             if heard is None:
                 to.close()
 
@@ -384,6 +375,11 @@ async def _run(
     finally:
         sending.cancel()
         reading.cancel()
+        if heard is not None:
+            process.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_READY_SECONDS):
+                    await process.wait()
         await _end(process)
     if process.returncode:
         raise host.error([*out, *said], f"{what} ({host.target})")
