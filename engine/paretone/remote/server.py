@@ -34,7 +34,7 @@ from paretone.models import catalogue
 from paretone.models.files.releases import extent
 from paretone.reading import first_line
 from paretone.remote import wire
-from paretone.remote.mirror import snapshot
+from paretone.remote.carrying import snapshot
 from paretone.remote.places import MADE, SENT, THERE, WRITTEN, HostFiles, moved, parts_of
 from paretone.serving import listening, may
 from paretone.session import commands, events

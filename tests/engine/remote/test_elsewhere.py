@@ -29,8 +29,8 @@ from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice, shipped_voices
 from paretone.remote import wire
+from paretone.remote.carrying import Mirror
 from paretone.remote.client import TAKE_OVER
-from paretone.remote.mirror import Mirror
 from paretone.remote.places import HostFiles, PlaceError
 from paretone.remote.server import Outbox, require_version, running
 from paretone.session import commands, events
