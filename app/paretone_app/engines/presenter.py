@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMenu
 from shiboken6 import isValid
 
-from paretone.errors import PlainError
+from paretone.errors import Cancelled, PlainError
 from paretone.extras import require_serving
 from paretone.models.base import Voice
 from paretone.remote import START
@@ -51,8 +51,7 @@ class EnginesPresenter(Presenter):
         self._broken = False
         """Whether the user was told of the line that is broken now."""
         self._background = Background("host", self)
-        self._cancel: Callable[[], None] = lambda: None
-        """Cancels an installation."""
+        self._installer = Background("install", self)
         actions = self._actions
         actions.bind(actions["this_machine"], self.use_this_machine, self._why_not)
         actions.bind(actions["add_host"], self._ask_for_host, self._why_not)
@@ -167,34 +166,28 @@ class EnginesPresenter(Presenter):
     def install(self, host: str) -> None:
         """Install Paretone on the host with its Python, then use it; closing the dialog cancels."""
         from paretone.remote.ssh import SshHost, install
+        from paretone.serving import watched
 
         start, python = self.known[host]
         dialog = InstallDialog(self._window, host)
         self._said.connect(dialog.tell, Qt.ConnectionType.QueuedConnection)
-        loop = asyncio.new_event_loop()
-        task = loop.create_task(install(SshHost(host, start), self._said.emit, python))
 
         def work() -> str:
-            with closing(loop):
-                return loop.run_until_complete(task)
-
-        def cancel() -> None:
-            with suppress(RuntimeError):  # It has ended.
-                loop.call_soon_threadsafe(task.cancel)
+            installing = install(SshHost(host, start), self._said.emit, python)
+            return asyncio.run(watched(installing, self._installer.check))
 
         def done(found: str | BaseException) -> None:
             if isValid(dialog):
                 dialog.close()
-            if isinstance(found, asyncio.CancelledError):
+            if isinstance(found, Cancelled):
                 self._status.say(f"Nothing was installed on {host}.")
             elif arrived(found, partial(self._notices.say, level="error")):
                 # After what stands before it, such as a scheduler's command.
                 self.add(host, start.replace(START, found) if START in start else found, python)
 
-        self._cancel = cancel
-        dialog.rejected.connect(cancel)
+        dialog.rejected.connect(self._installer.cancel)
         build.show(dialog)
-        self._background.run(work, done)
+        self._installer.run(work, done)
 
     def follow(self, event: Event) -> None:
         if self.engine is None:
@@ -220,5 +213,5 @@ class EnginesPresenter(Presenter):
         self._background.run(engine.ask(what, text).result, done)
 
     def shut_down(self) -> None:
-        self._cancel()
+        self._installer.shut_down(wait=False)
         self._background.shut_down(wait=False)

@@ -3,14 +3,16 @@ Neither needs the other: the client measures servers that nobody here wrote."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from paretone.errors import SettingError
+from paretone.observer import Check
 from paretone.reading import first_line, shortened
 
 if TYPE_CHECKING:
@@ -19,6 +21,22 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 75.0
 """For the head of a connection's next request, of the first one too from aiohttp 3.14.5; reverse proxies keep theirs
 for less."""
+
+
+Found = TypeVar("Found")
+
+
+async def watched(work: Coroutine[Any, Any, Found], check: Check) -> Found:
+    """Result of ``work``, which is cancelled when ``check`` raises."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            check()
+            await asyncio.wait([task], timeout=0.1)
+        return task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def reason(error: BaseException) -> str:

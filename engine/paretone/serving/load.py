@@ -40,7 +40,7 @@ from paretone.measure.loudness import signal_metrics
 from paretone.measure.machine import describe
 from paretone.observer import Check
 from paretone.reading import printable, shortened, shown
-from paretone.serving import reason
+from paretone.serving import reason, watched
 from paretone.serving.records import KEPT, Level, Target
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -218,19 +218,7 @@ class Load:
         if not self.texts:
             raise SettingError("There is nothing to say; give at least one text.")
         for level in levels:
-            yield asyncio.run(self._watched(level))
-
-    async def _watched(self, level: Level) -> Measured:
-        """Cancelled when ``check`` raises."""
-        task = asyncio.ensure_future(self._run(level))
-        try:
-            while not task.done():
-                self.check()
-                await asyncio.wait([task], timeout=0.1)
-            return task.result()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            yield asyncio.run(watched(self._run(level), self.check))
 
     async def _run(self, level: Level) -> Measured:
         headers = {"Authorization": f"Bearer {self.target.token}"} if self.target.token else {}

@@ -3,7 +3,6 @@ the engine judges once all loads are measured."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -43,7 +42,6 @@ class ServersPresenter(Presenter):
         self._settings, self._folder = services.settings, services.results.servers_folder
         self._records: tuple[ServerRecord, ...] = ()
         """Newest first; while one is measured, that is the first."""
-        self._cancelled = threading.Event()
         self._worker, self._measuring = Background("servers", self), False
         self._unjudged: list[list[Take]] = []
         """Replies to each load of the running measurement."""
@@ -68,24 +66,19 @@ class ServersPresenter(Presenter):
         for name in _REMEMBERED:
             self._settings.setValue(f"servers/{name}", getattr(built(self.servers), name).text())
         self._measuring = True
-        self._cancelled.clear()
         self._unjudged = []
         self._hear(f"Asking {wanted.target.url} …")
         self._worker.run(partial(self._ask, wanted), self._done)
         self.changed.emit()
 
     def cancel(self) -> None:
-        self._cancelled.set()
+        self._worker.cancel()
         for job in [one for one in self._state.jobs.all if one.number in self._judging]:
             self._state.jobs.cancel(job)
 
     def _ask(self, wanted: Wanted) -> None:
         """In the worker."""
         from paretone.serving.load import Load
-
-        def check() -> None:
-            if self._cancelled.is_set():
-                raise Cancelled
 
         def progress(level: Level, done: float, total: float) -> None:
             said = f"{done:.0f} of {total:.0f}"
@@ -95,6 +88,7 @@ class ServersPresenter(Presenter):
             read_recording(wanted.reference)  # Before anything is asked.
         texts = catalogue.harvard_sentences()[:20]
         target = replace(wanted.target, like=own_voice(wanted.reference) if wanted.reference else None)
+        check = self._worker.check
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         self._told.emit(ServerRecord.of(wanted.named, target, texts))
         for found in load.run(wanted.loads):
@@ -205,5 +199,4 @@ class ServersPresenter(Presenter):
         return panel
 
     def shut_down(self) -> None:
-        self._cancelled.set()
         self._worker.shut_down()
