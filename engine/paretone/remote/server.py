@@ -213,18 +213,17 @@ class EngineServer:
         """Make ``socket`` the window's connection. Raises :class:`SettingError` if another window has the engine."""
         # Not abandoned while the jobs of the window before it are cancelled.
         known, self._left = self._window, time.monotonic()
-        if known is None or known.window != hello.window:
-            if self._connection is not None and known is not None:
+        if known is not None and known.window != hello.window:
+            if self._connection is not None:
                 raise SettingError(
                     f"The engine is used by the window on {known.title}; close that one first, or choose another host."
                 )
-            if self._jobs and not hello.take_over and known is not None:
+            if self._jobs and not hello.take_over:
                 raise SettingError(
                     f"The engine still works for the window on {known.title}, which lost its line: "
                     f"{len(self._jobs)} jobs. Wait for it, or take the engine over, which cancels them."
                 )
-            if known is not None:  # A new window begins with a new engine.
-                await self.end(again=True)
+            await self.end(again=True)  # A new window begins with a new engine.
         elif self._connection is not None:
             # The same window again: its old line is dead, though nobody noticed yet.
             old, self._connection = self._connection, None

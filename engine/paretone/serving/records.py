@@ -190,18 +190,13 @@ class ServerRecord:
 
     def figures(self) -> dict[str, Estimate]:
         """Metrics of the :attr:`typical` load, with intervals."""
-        row, found = self.typical, {}
-        for name, column in FIGURES.items():
-            if column in row:
-                found[name] = _estimate(row[column], row.get(f"{column}_interval"), row["requests"])
-        for name, (value, low, high) in row.get("judged", {}).items():
-            found[name] = _estimate(value, (low, high), row["requests"])
-        return found
-
-
-def _estimate(value: float, ends: Sequence[float] | None, count: int) -> Estimate:
-    low, high = ends or (value, value)
-    return Estimate(float(value), float(low), float(high), count, count)
+        row, count = self.typical, self.typical["requests"]
+        ends = {name: row[column] for name, column in FIGURES.items() if column in row}
+        found = {name: (value, *row.get(f"{FIGURES[name]}_interval", (value, value))) for name, value in ends.items()}
+        return {
+            name: Estimate(float(value), float(low), float(high), count, count)
+            for name, (value, low, high) in (found | row.get("judged", {})).items()
+        }
 
 
 def write(record: ServerRecord, folder: Path | None = None) -> Path:

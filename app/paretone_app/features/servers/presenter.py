@@ -34,6 +34,7 @@ _REMEMBERED = ("url", "model", "voice", "clients", "reference")
 
 
 class ServersPresenter(Presenter):
+    servers: ServersPanel | None = None
     _told = Signal(object)
     """From the worker: a :class:`ServerRecord` that begins, a load's row with its takes, or the state as a sentence."""
 
@@ -47,15 +48,17 @@ class ServersPresenter(Presenter):
         """Replies to each load of the running measurement."""
         self._judging: dict[int, tuple[str, int, list[Take]]] = {}
         """Jobs that judge: key of the record, number of the load, and its takes."""
-        self.servers: ServersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
         add = services.actions.add
         tip = "Ask this server under each load"
-        self._measure = add("Me&asure", self.measure, tip, lambda: self._why_not(forget=False))
+        busy = lambda: "A server is being measured; wait, or cancel it." if self._measuring else ""  # noqa: E731
+        problem = lambda: self.servers.problem if self.servers else ""  # noqa: E731
+        self._measure = add("Me&asure", self.measure, tip, lambda: busy() or problem())
         nothing = lambda: "" if self._measuring or self._judging else "Nothing is measured."  # noqa: E731
         self._cancel = add("Ca&ncel", self.cancel, why_not=nothing)
         tip = "Delete the selected measurement; Trade-off loses its point, its takes stay"
-        self._forget = add("Forge&t", self.forget, tip, lambda: self._why_not(forget=True))
+        unselected = lambda: "" if self.servers and self.servers.selected else "Select a measurement first."  # noqa: E731
+        self._forget = add("Forge&t", self.forget, tip, lambda: busy() or unselected())
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
         self._told.connect(self._hear)
 
@@ -174,14 +177,6 @@ class ServersPresenter(Presenter):
             panel.show_records(self._records)
             self._results.read_servers()
             self.changed.emit()
-
-    def _why_not(self, forget: bool) -> str:
-        panel = self.servers
-        if self._measuring:
-            return "A server is being measured; wait, or cancel it."
-        if forget:
-            return "" if panel is not None and panel.selected is not None else "Select a measurement first."
-        return panel.problem if panel is not None else ""
 
     def _build(self) -> QWidget:
         from paretone_app.features.servers.panel import ServersPanel
