@@ -27,7 +27,7 @@ from paretone.measure.machine import describe
 from paretone.models.base import Voice
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
-from paretone.reading import first_line, read_json, shown
+from paretone.reading import first_line, read_json, shortened, shown
 from paretone.views.figure import Axis, Curve, Figure, Lines, Measured
 
 VERSION, FOLDER = 1, "servers"
@@ -38,6 +38,7 @@ KEPT = 60
 """Replies to one load that are kept as takes."""
 MOST_LOAD = 1000
 """Clients, or requests a second."""
+LOADS = "Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second, 0.5/s"
 TYPICAL = 8
 """Clients with which servers are compared."""
 SATURATED = 0.95
@@ -75,24 +76,21 @@ class Level:
     rate: float = 0.0
 
     @classmethod
-    def of(cls, typed: str) -> Level:
-        """A typed load such as ``8`` or ``0.5/s``; anything else has neither clients nor a rate."""
-        rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", typed)
-        return cls(int(typed) if re.fullmatch(r"\d{1,9}", typed) else 0, float(rate[1]) if rate else 0.0)
-
-    @classmethod
-    def typed(cls, text: str) -> list[tuple[str, Level]]:
-        """The loads in ``text``, between blanks, commas or semicolons: each as typed, and read."""
-        return [(one, cls.of(one)) for one in re.findall(r"[^\s,;]+", text)]
+    def typed(cls, text: str) -> tuple[Level, ...]:
+        """Loads such as ``8`` or ``0.5/s`` between blanks, commas or semicolons. Raises :class:`SettingError`."""
+        found = []
+        for one in re.findall(r"[^\s,;]+", text):
+            rate = re.fullmatch(r"(\d+|\d*\.\d+)/s", one)
+            load = cls(rate=float(rate[1])) if rate else cls(int(one) if re.fullmatch(r"\d{1,9}", one) else 0)
+            if not 0 < max(load.clients, load.rate) <= MOST_LOAD:
+                raise SettingError(f"{LOADS}; not “{shortened(one)}”.")
+            found.append(load)
+        return tuple(found)
 
     @property
     def option(self) -> dict[str, float]:
         """As an option of a setting, by its name."""
         return {"rate": self.rate} if self.rate else {"clients": self.clients}
-
-    @property
-    def is_possible(self) -> bool:
-        return 0 < max(self.clients, self.rate) <= MOST_LOAD
 
     def __str__(self) -> str:
         if self.rate:

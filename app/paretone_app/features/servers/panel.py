@@ -130,9 +130,8 @@ class ServersPanel(QWidget):
     def wanted(self) -> Wanted:
         """Raises :class:`SettingError`."""
         url = address(self.url.text().strip())
-        loads = tuple(load for _, load in Level.typed(self.clients.text()))
-        if not loads or not all(one.is_possible for one in loads):
-            raise SettingError("Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second: 0.5/s.")
+        if not (loads := Level.typed(self.clients.text())):
+            raise SettingError(f"{records.LOADS}.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
         if (reference := self.reference.text().strip()) and not os.path.isfile(reference):
             raise SettingError(f"There is no recording {shortened(reference)}; check the path.")

@@ -253,12 +253,10 @@ def file_name(title: str) -> str:
 
 def _server(typed: Server) -> dict[str, object]:
     loads = Level.typed(typed.loads)
-    if wrong := next((one for one, load in loads if not load.is_possible), ""):
-        raise StudyError(f"Loads are clients at once, 1 8, or requests a second, 0.5/s; not “{wrong}”.")
     made: dict[str, Any] = {
         "url": address(typed.url.strip()),
-        "clients": [load.clients for _, load in loads if load.clients],
-        "rate": [load.rate for _, load in loads if load.rate],
+        "clients": [load.clients for load in loads if load.clients],
+        "rate": [load.rate for load in loads if load.rate],
         "token": typed.token,
         CLONED: typed.clones,
         "fields": {},
