@@ -15,7 +15,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -67,16 +67,8 @@ class Carrier:
         return wire.plain(wire.envelope(found, wire.LARGEST_EVENT).payload)
 
     # --- To the host --------------------------------------------------------------------------------------------------
-    async def prepared(self, command: Command, techniques: Collection[str]) -> Any:
+    async def prepared(self, command: Command) -> Any:
         """The command in the host's terms, after the files that it needs have been sent. Raises :class:`PlainError`."""
-        setting = getattr(command, "setting", None) or getattr(getattr(command, "request", None), "setting", None)
-        names = [one.technique for one in setting.techniques] if setting is not None else []
-        names += [command.technique] if isinstance(command, commands.Prepare) else []
-        if lacking := next((one for one in names if one not in techniques), None):
-            raise PlainError(
-                f"{self._host} has no technique {lacking!r}; install the plug-in that brings it there, or do "
-                "without it."
-            )
         if isinstance(command, commands.RunStudy):
             command = await self._sent_study(command)
         elif isinstance(command, commands.VerifyStudy):

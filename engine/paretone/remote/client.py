@@ -105,7 +105,6 @@ class RemoteEngine(Posting):
         self._session: aiohttp.ClientSession | None = None
         """For questions, while there is a line."""
         self._trips: deque[float] = deque(maxlen=5)
-        self._techniques: frozenset[str] = frozenset()
         self._loaded: commands.LoadModel | None = None
         self._carrier = Carrier(link.host, data, self._request, self._post)
         self._transfers: dict[int, asyncio.Task[Any]] = {}
@@ -253,7 +252,6 @@ class RemoteEngine(Posting):
         self._hello = replace(
             self._hello, session=welcome.session, seen=0 if another else self._hello.seen, take_over=False
         )
-        self._techniques = frozenset(welcome.techniques)
         self._confirm(welcome.received)
         for _, content in self._unseen:
             await socket.send_bytes(content)
@@ -370,8 +368,7 @@ class RemoteEngine(Posting):
             while self._waiting:
                 command = self._waiting[0]
                 try:
-                    preparing = self._carrier.prepared(command, self._techniques)
-                    content = await self._transferred(command.job, preparing)
+                    content = await self._transferred(command.job, self._carrier.prepared(command))
                     message = wire.message(wire.COMMAND, content, self._number + 1)
                     if len(message) > wire.LARGEST_COMMAND:
                         most = wire.LARGEST_COMMAND >> 20

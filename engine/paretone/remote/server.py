@@ -39,7 +39,6 @@ from paretone.remote.places import MADE, SENT, THERE, WRITTEN, HostFiles, moved,
 from paretone.serving import listening, may
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
-from paretone.techniques.registry import techniques
 
 _log = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
@@ -231,8 +230,7 @@ class EngineServer:
         self._window, self._connection = hello, socket
         if hello.session == self._session:
             self._forget(hello.seen)
-        names = tuple(one.name for one in techniques())
-        welcome = wire.Welcome(__version__, self._session, self._received, names, self.outbox.dropped)
+        welcome = wire.Welcome(__version__, self._session, self._received, self.outbox.dropped)
         await socket.send_bytes(wire.message(wire.WELCOME, welcome))
 
     def _forget(self, seen: int) -> None:

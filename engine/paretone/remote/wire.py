@@ -89,7 +89,6 @@ class Welcome:
     session: str
     received: int
     """Number of the last command that arrived."""
-    techniques: tuple[str, ...]
     dropped: int = 0
     """Intermediate events dropped while the window was away: the store of events is bounded."""
 
