@@ -12,7 +12,6 @@ import io
 import secrets
 import socket
 import statistics
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -89,18 +88,18 @@ class RemoteEngine(Posting):
         self._pauses, self._stall = pauses, stall
         self.line = Line(link.host, sentence=f"Connecting to {link.host} …")
         self._hello = wire.Hello(__version__, secrets.token_hex(8), socket.gethostname(), take_over=take_over)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._started = threading.Event()
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
         self._task: asyncio.Task[None] | None = None
         # All further is the thread's own.
         self._waiting: deque[Command] = deque()
-        self._wanted: asyncio.Event
+        self._wanted = asyncio.Event()
         self._unseen: deque[tuple[int, bytes]] = deque()
         """Numbered messages with commands that the host has not confirmed."""
         self._number = 0
         self._jobs: dict[int, Command] = {}
         """Jobs under way, by number, as they were submitted."""
-        self._confirmed: asyncio.Future[int]
+        self._confirmed: asyncio.Future[int] = self._loop.create_future()
         """Gets the number of the last command that arrived there, once it is asked for."""
         self._session: aiohttp.ClientSession | None = None
         """For questions, while there is a line."""
@@ -118,13 +117,11 @@ class RemoteEngine(Posting):
     # --- Any thread ---------------------------------------------------------------------------------------------------
     def start(self) -> None:
         self._thread.start()
-        self._started.wait()
 
     def submit(self, command: Command) -> None:
         """Queue ``command``. After :class:`ShutDown`, and on a host that is gone, jobs end at once."""
         if not isinstance(command, Command):
             raise TypeError(f"{type(command).__name__} is no command.")
-        assert self._loop is not None, "it has been started"
         try:
             self._loop.call_soon_threadsafe(self._enqueue, command)
         except RuntimeError:  # The thread has ended.
@@ -133,7 +130,6 @@ class RemoteEngine(Posting):
 
     def ask(self, what: str, text: str = "") -> Future[Any]:
         """The host's answer to a question of :class:`paretone.remote.wire.Ask`. It fails with a :class:`PlainError`."""
-        assert self._loop is not None, "it has been started"
 
         async def answer() -> Any:
             try:
@@ -145,16 +141,13 @@ class RemoteEngine(Posting):
 
     # --- The thread ---------------------------------------------------------------------------------------------------
     def _run(self) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(self._main())
+        with self._runner, contextlib.suppress(asyncio.CancelledError):
+            self._runner.run(self._main())
         for job in [*self._jobs]:
             self._end(JobCancelled(job))
 
     async def _main(self) -> None:
-        self._loop, self._wanted = asyncio.get_running_loop(), asyncio.Event()
-        self._task, self._confirmed = asyncio.current_task(), self._loop.create_future()
-        self._started.set()
-        attempt = 0
+        self._task, attempt = asyncio.current_task(), 0
         try:
             while not self._ending and not self._gone:
                 reason = await self._connected()
@@ -277,7 +270,7 @@ class RemoteEngine(Posting):
 
     async def _ping(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         while True:
-            started, self._confirmed = time.perf_counter(), asyncio.get_running_loop().create_future()
+            started, self._confirmed = time.perf_counter(), self._loop.create_future()
             await socket.send_bytes(wire.message(wire.SEEN, None, self._hello.seen))
             async with asyncio.timeout(self._stall):
                 received = await self._confirmed
@@ -341,9 +334,10 @@ class RemoteEngine(Posting):
         if isinstance(command, commands.ShutDown):
             for one in [one for one in self._waiting if one.carried_out_by]:
                 self._enqueue(commands.Cancel(0, one.job))
-            if self._session is None and self._task is not None:
+            if self._session is None:
                 self._ending = True
-                self._task.cancel()
+                if self._task is not None:  # Otherwise it has yet to begin.
+                    self._task.cancel()
         elif isinstance(command, commands.Cancel | commands.PauseStudy):
             found = next((one for one in self._waiting if one.job == command.target and one.carried_out_by), None)
             transfer = self._transfers.get(command.target)
