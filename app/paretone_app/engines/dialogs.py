@@ -120,7 +120,7 @@ class HostFolder(QDialog):
 
     @property
     def _current(self) -> str:
-        """The chosen entry: a folder ends with a slash, and this one is nothing else."""
+        """Name of the chosen entry, a folder's with a slash; ``/`` alone: the folder that is shown."""
         item = self.entries.currentItem()
         return item.text() if item is not None and item.text() != "../" else "/"
 

@@ -44,11 +44,8 @@ from paretone.wording import grouped
 _MIRROR_SECONDS = 1.0
 _TOLD_SECONDS = 0.25
 """Between two figures of a transfer; shorter ones say nothing."""
-
-BLOCK = 1 << 14
-_DIGEST = 8
-_MOST_BLOCKS = 256
-"""In one answer."""
+_BLOCK, _DIGEST, _MOST_BLOCKS = 1 << 14, 8, 256
+"""Bytes of a part of a study's database and of its digest, and parts in one answer."""
 Asking = Callable[..., Any]
 """Asks the host, with the fields of :class:`paretone.remote.wire.Ask`; or fetches its files of some names to paths
 here."""
@@ -283,9 +280,9 @@ def snapshot(folder: Path, known: bytes) -> dict[str, Any]:
         _back_up(source, copy)
         content = copy.read_bytes()
         there = [known[one : one + _DIGEST] for one in range(0, len(known), _DIGEST)]
-        parts = zip_longest(range(0, len(content), BLOCK), _digests(content), there)
+        parts = zip_longest(range(0, len(content), _BLOCK), _digests(content), there)
         differing = [at for at, digest, other in parts if at is not None and digest != other]
-        blocks = [[at, content[at : at + BLOCK]] for at in differing[:_MOST_BLOCKS]]
+        blocks = [[at, content[at : at + _BLOCK]] for at in differing[:_MOST_BLOCKS]]
         return {"size": len(content), "blocks": blocks, "more": len(differing) > _MOST_BLOCKS}
 
 
@@ -299,7 +296,7 @@ def _back_up(source: Path, target: Path) -> None:
 
 
 def _digests(content: bytes) -> list[bytes]:
-    blocks = (content[at : at + BLOCK] for at in range(0, len(content), BLOCK))
+    blocks = (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
     return [hashlib.blake2b(one, digest_size=_DIGEST).digest() for one in blocks]
 
 
@@ -322,12 +319,13 @@ class Mirror:
 
     async def fetch(self, ask: Asking, fetch: Asking) -> None:
         """Bring what is new. Raises :class:`StudyError`, and what ``ask`` and ``fetch`` raise."""
-        with _copying(self.folder):
-            self._copy.parent.mkdir(parents=True, exist_ok=True)
-            self._copy.touch()
         more = True
         while more:
-            found = await ask("study", self.key, b"".join(_digests(self._copy.read_bytes())))
+            with _copying(self.folder):
+                self._copy.parent.mkdir(parents=True, exist_ok=True)
+                self._copy.touch()
+                known = b"".join(_digests(self._copy.read_bytes()))
+            found = await ask("study", self.key, known)
             if not found["size"]:
                 return
             with _copying(self.folder), open(self._copy, "r+b") as file:
