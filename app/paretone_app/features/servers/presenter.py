@@ -17,6 +17,7 @@ from paretone.extras import require_serving
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.voices import own_voice
+from paretone.observer import Check
 from paretone.serving import records
 from paretone.serving.records import Level, ServerRecord
 from paretone.session.commands import JudgeReplies
@@ -35,6 +36,7 @@ _REMEMBERED = ("url", "model", "voice", "clients", "reference")
 
 class ServersPresenter(Presenter):
     servers: ServersPanel | None = None
+    _worker: Background | None = None
     _told = Signal(object)
     """From the worker: a :class:`ServerRecord` that begins, a load's row with its takes, or the state as a sentence."""
 
@@ -43,7 +45,6 @@ class ServersPresenter(Presenter):
         self._settings, self._folder = services.settings, services.results.servers_folder
         self._records: tuple[ServerRecord, ...] = ()
         """Newest first; while one is measured, that is the first."""
-        self._worker, self._measuring = Background("servers", self), False
         self._unjudged: list[list[Take]] = []
         """Replies to each load of the running measurement."""
         self._judging: dict[int, tuple[str, int, list[Take]]] = {}
@@ -51,10 +52,10 @@ class ServersPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
         add = services.actions.add
         tip = "Ask this server under each load"
-        busy = lambda: "A server is being measured; wait, or cancel it." if self._measuring else ""  # noqa: E731
+        busy = lambda: "A server is being measured; wait, or cancel it." if self._worker else ""  # noqa: E731
         problem = lambda: self.servers.problem if self.servers else ""  # noqa: E731
         self._measure = add("Me&asure", self.measure, tip, lambda: busy() or problem())
-        nothing = lambda: "" if self._measuring or self._judging else "Nothing is measured."  # noqa: E731
+        nothing = lambda: "" if self._worker or self._judging else "Nothing is measured."  # noqa: E731
         self._cancel = add("Ca&ncel", self.cancel, why_not=nothing)
         tip = "Delete the selected measurement; Trade-off loses its point, its takes stay"
         unselected = lambda: "" if self.servers and self.servers.selected else "Select a measurement first."  # noqa: E731
@@ -68,18 +69,19 @@ class ServersPresenter(Presenter):
         wanted = built(self.servers).wanted()
         for name in _REMEMBERED:
             self._settings.setValue(f"servers/{name}", getattr(built(self.servers), name).text())
-        self._measuring = True
+        self._worker = Background("servers", self)
         self._unjudged = []
         self._hear(f"Asking {wanted.target.url} …")
-        self._worker.run(partial(self._ask, wanted), self._done)
+        self._worker.run(partial(self._ask, wanted, self._worker.check), self._done)
         self.changed.emit()
 
     def cancel(self) -> None:
-        self._worker.cancel()
+        if self._worker is not None:
+            self._worker.cancel()
         for job in [one for one in self._state.jobs.all if one.number in self._judging]:
             self._state.jobs.cancel(job)
 
-    def _ask(self, wanted: Wanted) -> None:
+    def _ask(self, wanted: Wanted, check: Check) -> None:
         """In the worker."""
         from paretone.serving.load import Load
 
@@ -91,7 +93,6 @@ class ServersPresenter(Presenter):
             read_recording(wanted.reference)  # Before anything is asked.
         texts = catalogue.harvard_sentences()[:20]
         target = replace(wanted.target, like=own_voice(wanted.reference) if wanted.reference else None)
-        check = self._worker.check
         load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
         self._told.emit(ServerRecord.of(wanted.named, target, texts))
         for found in load.run(wanted.loads):
@@ -121,7 +122,9 @@ class ServersPresenter(Presenter):
             records.write(record, self._folder)
 
     def _done(self, found: BaseException | None) -> None:
-        self._measuring = False
+        if self._worker is not None:
+            self._worker.shut_down(wait=False)
+        self._worker = None
         if self._records and not self._records[0].loads:
             self._records = self._records[1:]
         if isinstance(found, Cancelled):
@@ -194,4 +197,5 @@ class ServersPresenter(Presenter):
         return panel
 
     def shut_down(self) -> None:
-        self._worker.shut_down()
+        if self._worker is not None:
+            self._worker.shut_down()
