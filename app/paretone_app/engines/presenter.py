@@ -16,7 +16,7 @@ from shiboken6 import isValid
 from paretone.errors import Cancelled, PlainError
 from paretone.extras import require_serving
 from paretone.models.base import Voice
-from paretone.remote import START
+from paretone.remote import INSTALL, START, TAKE_OVER
 from paretone.session.events import EngineReady, Event, ModelDownloaded, ModelLoaded
 from paretone_app.engines.dialogs import PYTHON, HostDialog, InstallDialog
 from paretone_app.features.presenter import Presenter, Services, listed_in
@@ -154,8 +154,6 @@ class EnginesPresenter(Presenter):
             self._status.say(f"The line to {line.host} is back.")
 
     def _remedy(self, host: str, choice: str) -> None:
-        from paretone.remote.client import INSTALL, TAKE_OVER
-
         if choice == _HERE:
             self.use_this_machine()
         elif choice == INSTALL:

@@ -24,7 +24,7 @@ import aiohttp
 
 from paretone import __version__
 from paretone.errors import Cancelled, PlainError
-from paretone.remote import wire
+from paretone.remote import TAKE_OVER, LinkError, wire
 from paretone.remote.carrying import Carrier
 from paretone.session import commands, events
 from paretone.session.commands import Command
@@ -41,17 +41,7 @@ STALL_SECONDS = 10.0
 """Seconds without an answer after which a line counts as broken."""
 _CLOSE_SECONDS = 10.0
 _TAKE_OVER_SECONDS = 60.0
-TAKE_OVER, INSTALL = "Take over", "Install there"
 Result = TypeVar("Result")
-
-
-class LinkError(PlainError):
-    """The way to a host that cannot be opened. ``lasting``: trying again is of no use; ``remedy``: what would help, of
-    :data:`TAKE_OVER` and :data:`INSTALL`."""
-
-    def __init__(self, sentence: str, lasting: bool = True, remedy: str = "") -> None:
-        super().__init__(sentence)
-        self.lasting, self.remedy = lasting, remedy
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from paretone.observer import RemainingTime
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
 from paretone.reading import first_line, printable, shortened
-from paretone.remote import ENGINE, START
-from paretone.remote.client import INSTALL, LinkError
+from paretone.remote import ENGINE, INSTALL, START, LinkError
 from paretone.remote.places import PART_BYTES
 from paretone.wording import grouped
 

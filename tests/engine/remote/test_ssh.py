@@ -23,7 +23,8 @@ import pytest
 pytest.importorskip("msgspec", reason="msgspec comes with the extra serve")
 
 from paretone.paths import CHECKOUT
-from paretone.remote.client import INSTALL, LinkError, RemoteEngine
+from paretone.remote import INSTALL, LinkError
+from paretone.remote.client import RemoteEngine
 from paretone.remote.ssh import SshHost, SshLink, install
 from paretone.session import commands, events
 from tests.engine.recorder import Recorder
