@@ -177,6 +177,8 @@ def faults(relay: Relay, draw: random.Random) -> dict[str, Hurt]:
     }
 
 
+NETWORK = f"10.231.{os.getpid() % 256}"
+"""Of this process, so that two of them can measure at once."""
 FORWARD = """
 import asyncio, sys
 async def pump(reader, writer):
@@ -190,7 +192,7 @@ async def relay(reader, writer):
     there, away = await asyncio.open_connection("127.0.0.1", int(sys.argv[1]))
     await asyncio.gather(pump(reader, away), pump(there, writer), return_exceptions=True)
 async def main():
-    server = await asyncio.start_server(relay, "10.231.7.2", 7000)
+    server = await asyncio.start_server(relay, sys.argv[2], 7000)
     print("up", flush=True)
     await server.serve_forever()
 asyncio.run(main())
@@ -209,8 +211,8 @@ def namespace() -> Iterator[tuple[str, str]]:
     ip("netns", "add", name)
     try:
         ip("link", "add", f"{name}a", "type", "veth", "peer", "name", f"{name}b", "netns", name)
-        ip("addr", "add", "10.231.7.1/24", "dev", f"{name}a")
-        ip("-n", name, "addr", "add", "10.231.7.2/24", "dev", f"{name}b")
+        ip("addr", "add", f"{NETWORK}.1/24", "dev", f"{name}a")
+        ip("-n", name, "addr", "add", f"{NETWORK}.2/24", "dev", f"{name}b")
         ip("link", "set", f"{name}a", "up")
         ip("-n", name, "link", "set", f"{name}b", "up")
         ip("-n", name, "link", "set", "lo", "up")
@@ -254,10 +256,10 @@ def measured_by_link(rounds: int, seed: int = 1) -> Found:
     with tempfile.TemporaryDirectory() as folder, namespace() as (name, link):
         within = ("ip", "netns", "exec", name)
         host = Host(Path(folder) / "host", within=within)
-        command = [*within, sys.executable, "-c", FORWARD, str(host.port)]
+        command = [*within, sys.executable, "-c", FORWARD, str(host.port), f"{NETWORK}.2"]
         forwarder = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert forwarder.stdout is not None and forwarder.stdout.readline()
-        relay = Relay(7000, "10.231.7.2")
+        relay = Relay(7000, f"{NETWORK}.2")
 
         def down() -> tuple[float, float]:
             time.sleep(draw.uniform(0.1, 0.6))
@@ -290,7 +292,10 @@ def _tried(host: Host, relay: Relay, hurts: dict[str, Hurt], rounds: int, folder
                 for name in JOBS:
                     counts = found.setdefault(title, {}).setdefault(name, [0, 0, 0.0])
                     counts[0] += 1
-                    counts[1] += getattr(trial, name)(hurt) != wanted[name]
+                    came = getattr(trial, name)(hurt)
+                    counts[1] += came != wanted[name]
+                    if came != wanted[name]:
+                        print(f"{len(came)} parts in place of {len(wanted[name])}, beginning with {came[0]}")
                     if name == "main_job":
                         counts[2] = max(counts[2], trial.unexplained)
                     relay.delay = 0.0

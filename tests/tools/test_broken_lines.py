@@ -13,7 +13,7 @@ from paretone.remote.ssh import SshHost, SshLink
 from paretone.session import commands, events
 from tests.engine.recorder import Recorder
 from tests.engine.remote.test_ssh import SSHD, Sshd, sshd  # noqa: F401
-from tests.tools.broken_lines import Found, measured, measured_by_link, namespace, why_no_namespaces
+from tests.tools.broken_lines import NETWORK, Found, measured, measured_by_link, namespace, why_no_namespaces
 from tests.workload import only_in_full
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600), only_in_full("repetitions")]
@@ -43,11 +43,11 @@ def test_an_engine_that_a_scheduler_starts_on_another_machine_is_reached(
     if why := why_no_namespaces():
         pytest.skip(why)
     gpu, recorder = (sshd.folder / "config").read_text(), Recorder()
-    node = gpu.replace("gpu", socket.gethostname()).replace("127.0.0.1", "10.231.7.2")
+    node = gpu.replace("gpu", socket.gethostname()).replace("127.0.0.1", f"{NETWORK}.2")
     (tmp_path / "config").write_text(f"{gpu}{node}  HostKeyAlias [127.0.0.1]:{sshd.port}\n")
     with namespace() as (name, _):
         there = f"ip netns exec {name}"
-        listening = f"{there} {SSHD} -D -f {sshd.folder}/sshd_config -o ListenAddress=10.231.7.2 -o PidFile=none"
+        listening = f"{there} {SSHD} -D -f {sshd.folder}/sshd_config -o ListenAddress={NETWORK}.2 -o PidFile=none"
         second = subprocess.Popen(listening.split(), stderr=subprocess.DEVNULL)
         link = SshLink(SshHost("gpu", f"{there} {sshd.serve}", ("-F", str(tmp_path / "config"))))
         engine = RemoteEngine(recorder.post, link, tmp_path)

@@ -196,10 +196,11 @@ class EngineServer:
             await self._listen(socket)
         except ConnectionError:
             pass
-        except (PlainError, TimeoutError) as error:
+        except TimeoutError:  # The line stands still: the window is not refused, and tries again.
+            await socket.close(code=WSCloseCode.TRY_AGAIN_LATER)
+        except PlainError as error:
             with contextlib.suppress(ConnectionError):
-                sentence = str(error) or "The window did not introduce itself in time."
-                await socket.send_bytes(wire.message(wire.REFUSED, sentence))
+                await socket.send_bytes(wire.message(wire.REFUSED, str(error)))
                 await socket.close(code=WSCloseCode.POLICY_VIOLATION)
         finally:
             if sender is not None:

@@ -337,6 +337,8 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     assert told("hello")[1] == ["A message must be binary."]
     assert "introduce itself first" in told(wire.message(wire.COMMAND, wire.packed(SPEAK), 1))[1][0]
     assert "0.1.9" in told(wire.message(wire.HELLO, wire.Hello("0.1.9", "w", "laptop")))[1][0]
+    if workload(True, False):
+        assert told() == (101, []), "a line that stands still is closed, and the window tries again"
     draw, sent = random.Random(5), 0
     whole = wire.message(wire.COMMAND, wire.packed(SPEAK), 1), wire.message(wire.SEEN, None, 7)
     while sent < workload(10_000, 300):
