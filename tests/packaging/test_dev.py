@@ -1,10 +1,10 @@
 """The set-up script: what it looks for, what it would do, and what it says when it cannot."""
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -21,11 +21,8 @@ MOST_UNSTEADY = 0
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script as a module that works in a folder of its own, with the repository's own declarations."""
-    spec = importlib.util.spec_from_file_location("dev", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name.
-    monkeypatch.setitem(sys.modules, "dev", module)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    module = import_module("dev")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "ENVIRONMENT", tmp_path / ".venv")
     monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
@@ -108,7 +105,9 @@ def test_a_python_that_is_missing_or_without_venv_is_named(dev: ModuleType, monk
 
 
 # --- System packages --------------------------------------------------------------------------------------------------
-def test_needs_are_found_by_library_program_or_path(dev: ModuleType, tmp_path: Path) -> None:
+def test_needs_are_found_by_library_program_or_path(
+    dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "fonts" / "a").mkdir(parents=True)
     (tmp_path / "fonts" / "a" / "Font.ttf").write_text("")
     libraries = "\tlibEGL.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libEGL.so.1\n"
@@ -120,12 +119,8 @@ def test_needs_are_found_by_library_program_or_path(dev: ModuleType, tmp_path: P
         dev.Need("font", f"{tmp_path}/fonts/*/Font.ttf"),
         dev.Need("other font", f"{tmp_path}/fonts/*/Other.ttf"),
     ]
-    before = os.environ["PATH"]
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{before}"
-    try:
-        assert [need.package for need in dev.missing(needs, libraries)] == ["jack", "nothing", "other font"]
-    finally:
-        os.environ["PATH"] = before
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    assert [need.package for need in dev.missing(needs, libraries)] == ["jack", "nothing", "other font"]
 
 
 def test_root_gets_system_packages_installed_and_others_the_command(
@@ -229,9 +224,7 @@ def project(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project whose tests are really run, by the interpreter of these."""
     (dev.ROOT / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     monkeypatch.setattr(dev, "environment_python", lambda: Path(sys.executable))
-    monkeypatch.setattr(
-        dev, "checks", lambda arguments: [("Tests", [sys.executable, "-m", "pytest", "-q", *arguments])]
-    )
+    monkeypatch.setattr(dev, "checks", lambda given: [("Tests", [sys.executable, "-m", "pytest", "-q", *given])])
     return dev.ROOT
 
 
@@ -241,35 +234,24 @@ import pytest
 @pytest.mark.parametrize("number", range({count}))
 def test_it(number):
     before = Path(f"before-{{number}}")
-    assert before.exists() or (before.write_text("") == 0 and {always})
+    assert before.exists() or before.write_text("") == 1
 """
 
 
-@pytest.mark.parametrize(
-    ("count", "always", "arguments", "code"),
-    [(2, False, [], 0), (1, False, ["test_unsteady.py"], 1)],
-    ids=["few", "asked for by name"],
-)
+@pytest.mark.parametrize("by_name", [False, True])
 def test_few_failures_are_run_once_more_and_named(
-    dev: ModuleType,
-    project: Path,
-    capfd: pytest.CaptureFixture[str],
-    count: int,
-    always: bool,
-    arguments: list,
-    code: int,
+    dev: ModuleType, project: Path, capfd: pytest.CaptureFixture[str], by_name: bool
 ) -> None:
-    (project / "test_unsteady.py").write_text(UNSTEADY.format(count=count, always=always))
+    (project / "test_unsteady.py").write_text(UNSTEADY.format(count=1 if by_name else 2))
     (project / "test_steady.py").write_text("def test_it(): pass")
     (project / dev.LAST_FAILED).parent.mkdir(parents=True)
     (project / dev.LAST_FAILED).write_text('{"test_gone.py::test_it": true}')
     (project / dev.UNSTEADY).parent.mkdir()
     (project / dev.UNSTEADY).write_text("# A list\ntest_unsteady.py::test_it[1]  # 2026-11-28 waits for a file\n")
-    assert dev.test(arguments) == code
+    assert dev.test(["test_unsteady.py"] if by_name else []) == by_name
     error = capfd.readouterr().err
-    passed = (count, code) == (2, 0)
-    assert ("UNSTEADY" in error) == ("NEW" in error) == passed
-    if passed:
+    assert ("UNSTEADY" in error) == ("NEW" in error) == (not by_name)
+    if not by_name:
         both, new = (line for line in error.splitlines() if "test_it" in line)
         assert "test_it[0]" in both and "test_it[1]" in both
         assert "test_it[0]" in new and "test_it[1]" not in new, "the other one is known"
@@ -290,9 +272,8 @@ def test_what_fails_twice_has_failed_and_the_last_line_names_checks_and_tests(
 ) -> None:
     (project / "test_wrong.py").write_text("def test_it(): assert False")
     tests = dev.checks([])
-    monkeypatch.setattr(
-        dev, "checks", lambda arguments: [("Types", [sys.executable, "-c", "exit('a.py:1: error')"]), *tests]
-    )
+    types = ("Types", [sys.executable, "-c", "exit('a.py:1: error')"])
+    monkeypatch.setattr(dev, "checks", lambda given: [types, *tests])
     assert dev.test([]) == 1
     said = capfd.readouterr().err
     assert "\nTypes:\na.py:1: error\n" in said and "UNSTEADY" not in said, "it failed twice"

@@ -1,11 +1,11 @@
 """The site: it is built without a warning and without a network, and shows what the code says."""
 
 import html
-import importlib.util
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlparse
@@ -44,7 +44,6 @@ class Links(HTMLParser):
         self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Sort the addresses of one element."""
         found = {key: value or "" for key, value in attrs}
         self.places.add(found.get("id", ""))
         if tag == "a":
@@ -55,13 +54,9 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def docs() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("docs", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(SCRIPT.parent))
-        spec.loader.exec_module(module)
-    return module
+        patch.syspath_prepend(SCRIPT.parent)
+        return import_module("docs")
 
 
 SITE = only_in_full("site")

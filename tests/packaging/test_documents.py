@@ -97,7 +97,6 @@ def normal(name: str) -> str:
 
 
 def pins() -> dict[str, set[str]]:
-    """Versions by package, as the constraints have them."""
     found: dict[str, set[str]] = {}
     for line in (ROOT / "packaging" / "constraints.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):

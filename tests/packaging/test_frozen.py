@@ -140,7 +140,6 @@ class Packaged:
         return {**plain, **further}
 
     def command(self, name: str = "paretone", *arguments: str | Path) -> list[str]:
-        """How a program is started."""
         return [str(self.place / "usr" / "bin" / name), *map(str, arguments)]
 
     def run(self, *arguments: str | Path, name: str = "paretone") -> subprocess.CompletedProcess[str]:

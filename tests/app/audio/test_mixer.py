@@ -18,14 +18,15 @@ def noise(length: int, seed: int) -> np.ndarray:
     return (0.1 * np.random.default_rng(seed).standard_normal(length)).astype(np.float32)
 
 
-def mixer_with(*takes: np.ndarray, timing: tuple[int, ...] = ()) -> Mixer:
+def mixer_with(*takes: np.ndarray | Recording, timing: tuple[int, ...] = ()) -> Mixer:
     mixer = Mixer(RATE)
-    mixer.load(Programme(tuple(map(Recording, takes)), (1.0,) * len(takes), timing))
+    recordings = tuple(one if isinstance(one, Recording) else Recording(one) for one in takes)
+    mixer.load(Programme(recordings, (1.0,) * len(takes), timing))
     mixer.settle()
     return mixer
 
 
-def playing(*takes: np.ndarray, frames: int = 0, timing: tuple[int, ...] = ()) -> Mixer:
+def playing(*takes: np.ndarray | Recording, frames: int = 0, timing: tuple[int, ...] = ()) -> Mixer:
     """A mixer that has played ``frames`` of the first take."""
     mixer = mixer_with(*takes, timing=timing)
     mixer.play()
@@ -206,9 +207,7 @@ def test_a_gain_changes_without_a_step() -> None:
 def test_a_stream_that_is_waited_for_goes_on_at_its_new_gain() -> None:
     """A fade would begin at the old gain, which the next piece is too loud for."""
     recording = Recording.growing()
-    mixer = Mixer(RATE)
-    mixer.load(Programme((recording,), (1.0,)))
-    mixer.play()
+    mixer = playing(recording)
     for gain in (0.5, 0.25):  # Before its first samples, and in want of more.
         rendered(mixer, 100, 100)
         mixer.set_gains((gain,))
@@ -229,9 +228,7 @@ def test_loading_while_playing_fades_the_old_take_out() -> None:
 def test_a_stream_is_played_while_it_grows(block: int) -> None:
     whole = noise(600_000, 1)
     recording = Recording.growing()
-    mixer = Mixer(RATE)
-    mixer.load(Programme((recording,), (1.0,)))
-    mixer.play()
+    mixer = playing(recording)
     heard = [rendered(mixer, 50, block)]
     assert mixer.starvations == 0 and mixer.state.starving
     for start, end in ((0, 300), (300, 1000), (1000, len(whole))):
@@ -250,9 +247,7 @@ def test_a_failure_becomes_silence_and_a_sentence() -> None:
         def read(self, start: int, gain: float, out: np.ndarray) -> None:
             raise MemoryError("gone")
 
-    mixer = Mixer(RATE)
-    mixer.load(Programme((Broken(np.ones(1000, np.float32)),), (1.0,)))
-    mixer.play()
+    mixer = playing(Broken(np.ones(1000, np.float32)))
     out = np.full(100, np.nan, np.float32)
     mixer.render(out)
     assert not out.any() and not mixer.state.playing

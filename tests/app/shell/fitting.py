@@ -6,15 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSettings, QSize, Qt
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractScrollArea,
-    QApplication,
-    QCheckBox,
-    QPushButton,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QCheckBox, QPushButton, QToolButton
 
 from paretone.session.engine_thread import EngineThread
 from paretone_app.features.listen.canvas import READABLE, Canvas
@@ -89,7 +81,7 @@ def unreadable(window: MainWindow) -> list[str]:
     return found + [f"“{one.text}” is struck through" for one, spot in placed if any(map(spot.intersects, lines))]
 
 
-def cut_off(window: QWidget) -> Iterator[str]:
+def cut_off(window: MainWindow) -> Iterator[str]:
     for button in window.findChildren(QAbstractButton):
         if button.isVisible() and _shows_text(button):
             yield from _of_button(button)

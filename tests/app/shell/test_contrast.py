@@ -123,15 +123,6 @@ def _combo(text: str) -> QtWidgets.QWidget:
     return one
 
 
-def _spin(kind: type) -> Made:
-    def make(text: str) -> QtWidgets.QWidget:
-        one = kind()
-        one.setSpecialValueText(text)
-        return one
-
-    return make
-
-
 CONTROLS: dict[str, Made] = {
     **{f"push button {look}": _button(QtWidgets.QPushButton, look) for look in BUTTON_LOOKS},
     **{f"push button {look}, checked": _button(QtWidgets.QPushButton, look, checked=True) for look in ("", "filter")},
@@ -143,8 +134,8 @@ CONTROLS: dict[str, Made] = {
     **{f"button of take {side}": _side(side, checked=False) for side in "AB"},
     **{f"button of take {side}, checked": _side(side, checked=True) for side in "AB"},
     "combo box": _combo,
-    "spin box": _spin(SpinBox),
-    "spin box with decimals": _spin(DoubleSpinBox),
+    "spin box": lambda text: SpinBox(specialValueText=text),
+    "spin box with decimals": lambda text: DoubleSpinBox(specialValueText=text),
     "line": QtWidgets.QLineEdit,
     "line, placeholder": lambda text: QtWidgets.QLineEdit(placeholderText=text),
     "text": QtWidgets.QPlainTextEdit,

@@ -13,13 +13,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import wording
 from paretone_app.state.comparison import Comparison
-from paretone_app.state.differences import (
-    caution_on_repeating,
-    difference_words,
-    differences,
-    measured_against,
-    technique_text,
-)
+from paretone_app.state.differences import caution_on_repeating, difference_words, differences, technique_text
 from tests.app.presenters import Presenter
 
 
@@ -155,4 +149,3 @@ def test_techniques_are_named_with_their_value(presenter: Presenter) -> None:
     said = {wording(one): (one.left, one.right) for one in differences(*pair)}
     assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}
     assert all(one.technique for one in differences(*pair))
-    assert measured_against(pair[1], pair[0]).fidelity_to == pair[0].id

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,11 +31,10 @@ def jobs(sent: list[Command], monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> 
 
 
 @pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Iterator[Presenter]:
-    made = Presenter(tmp_path)
-    yield made
-    cancel_all(made.state.jobs)
-    made.state.making.ahead(())
+def presenter(presenter: Presenter) -> Iterator[Presenter]:
+    yield presenter
+    cancel_all(presenter.state.jobs)
+    presenter.state.making.ahead(())
 
 
 def wanted(presenter: Presenter, count: int = 3) -> list[Wanted]:

@@ -1,6 +1,8 @@
 """Boxes and sliders change only on purpose."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -199,6 +201,12 @@ def controls(qtbot: QtBot) -> KnobControls:
     return on_screen(made, qtbot)
 
 
+def told(controls: KnobControls, act: Callable[[], None], qtbot: QtBot) -> list[object]:
+    with qtbot.waitSignal(controls.changed) as blocker:
+        act()
+    return blocker.args
+
+
 def test_each_kind_has_its_editor_range_and_name(controls: KnobControls) -> None:
     kinds = {"steps": QSpinBox, "threshold": QDoubleSpinBox, "on": QCheckBox, "solver": QComboBox}
     for name, kind in kinds.items():
@@ -219,30 +227,21 @@ def test_a_minimum_that_is_no_amount_is_shown_in_words(controls: KnobControls, q
     assert (most.text(), scale.text()) == ("all", "usual")
     assert reset_of(controls, "most").toolTip() == "Reset to all"
     for editor, wanted, shown in ((most, 1, "1 frames"), (scale, 0.05, "0.050")):
-        with qtbot.waitSignal(controls.changed) as blocker:
-            qtbot.keyClick(editor, Qt.Key.Key_Up)
-        assert blocker.args[1] == wanted and editor.text() == shown
-        with qtbot.waitSignal(controls.changed) as blocker:
-            qtbot.keyClick(editor, Qt.Key.Key_Down)
-        assert blocker.args[1] == 0
+        assert told(controls, partial(qtbot.keyClick, editor, Qt.Key.Key_Up), qtbot)[1] == wanted
+        assert editor.text() == shown
+        assert told(controls, partial(qtbot.keyClick, editor, Qt.Key.Key_Down), qtbot)[1] == 0
 
 
 def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(controls.changed) as blocker:
-        qtbot.keyClick(controls.editor("steps"), Qt.Key.Key_Up)
-    assert blocker.args == ["steps", 33]
-    with qtbot.waitSignal(controls.changed) as blocker:
-        qtbot.keyClick(controls.editor("solver"), Qt.Key.Key_Down)
-    assert blocker.args == ["solver", "midpoint"]
+    for name, key, value in (("steps", Qt.Key.Key_Up, 33), ("solver", Qt.Key.Key_Down, "midpoint")):
+        assert told(controls, partial(qtbot.keyClick, controls.editor(name), key), qtbot) == [name, value]
 
 
 def test_reset_restores_the_owners_default(controls: KnobControls, qtbot: QtBot) -> None:
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 20}, {"steps": 16})
     reset = reset_of(controls, "steps")
     assert reset.isEnabled()
-    with qtbot.waitSignal(controls.changed) as blocker:
-        reset.click()
-    assert blocker.args == ["steps", 16]
+    assert told(controls, reset.click, qtbot) == ["steps", 16]
     with qtbot.assertNotEmitted(controls.changed):
         controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 16}, {"steps": 16})
     assert not reset_of(controls, "steps").isEnabled()
@@ -260,9 +259,7 @@ def test_every_declared_technique_can_be_shown_and_layers_are_typed_and_taken_ov
     assert isinstance(editor, QLineEdit) and editor.text() == "0,1"
     editor.selectAll()
     qtbot.keyClicks(editor, "0,5 ")
-    with qtbot.waitSignal(controls.changed) as changed:
-        qtbot.keyClick(editor, Qt.Key.Key_Return)
-    assert changed.args == ["layers", "0,5"]
+    assert told(controls, partial(qtbot.keyClick, editor, Qt.Key.Key_Return), qtbot) == ["layers", "0,5"]
     assert reset_of(controls, "layers").toolTip() == "Reset to nothing"
 
 
@@ -274,9 +271,7 @@ def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot
     assert not editor.isVisible() and controls.editor("on").isVisible()
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 7})
     assert controls.editor("steps") is editor and editor.isVisible() and editor.value() == 7
-    with qtbot.waitSignal(controls.changed) as blocker:
-        reset_of(controls, "steps").click()
-    assert blocker.args == ["steps", 32]
+    assert told(controls, reset_of(controls, "steps").click, qtbot) == ["steps", 32]
 
 
 # --- What screen readers are told -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from paretone.measure.loudness import integrated_loudness
 from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.panel import LIBRARY, LabPanel
-from paretone_app.features.lab.trial import TimeLine
+from paretone_app.features.lab.trial import TimeLine, TrialPage
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from paretone_app.listening.preference import PreferenceSession
@@ -63,11 +63,11 @@ def panel(qtbot: QtBot) -> LabPanel:
 
 @pytest.fixture
 def begin(panel: LabPanel, player: Player) -> Iterator[Callable]:
-    def start(session) -> list[TrialRecord]:
+    def start(session) -> tuple[TrialPage, list[TrialRecord]]:
         answers: list[TrialRecord] = []
         panel.answered.connect(answers.append)
         panel.begin(session, player)
-        return answers
+        return panel.trial, answers
 
     yield start
     panel.end()
@@ -81,8 +81,7 @@ def press(*keys: Qt.Key) -> None:
 @pytest.mark.slow
 def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     session = AbxSession([prepared(2, seconds=LONG)], "l", ABX, 2, random.Random(1))
-    answers = begin(session)
-    page = panel.trial
+    page, answers = begin(session)
     assert QApplication.focusWidget() is page and not any(one.isEnabled() for one in page.answer_buttons)
     assert page.answer_buttons[0].toolTip() == "Listen to X first."
     press(Qt.Key.Key_1)
@@ -110,8 +109,7 @@ def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: Qt
 
 @pytest.mark.slow
 def test_takes_of_other_timing_restart(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
-    begin(AbxSession([prepared(2, aligned=False, seconds=LONG)], "l", ABX, 1, random.Random(1)))
-    page = panel.trial
+    page, _ = begin(AbxSession([prepared(2, aligned=False, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     assert "Restart" in page.facts.text()
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.1)
@@ -124,8 +122,7 @@ def test_takes_of_other_timing_restart(panel: LabPanel, begin: Callable, player:
     page.time_line.show_position(0.0)
     assert page.time_line.grab().toImage() == shown
     panel.end()
-    begin(AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)))
-    page = panel.trial
+    page, _ = begin(AbxSession([prepared(2, seconds=LONG)], "l", ABX, 1, random.Random(1)))
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.1)
     press(Qt.Key.Key_BracketLeft)
@@ -142,8 +139,7 @@ def test_takes_of_other_timing_restart(panel: LabPanel, begin: Callable, player:
 @pytest.mark.slow
 def test_both_of_a_pair_are_heard_to_the_end(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     session = PreferenceSession([prepared(2, seconds=4.0)], "l", CCR, 1, chance=random.Random(1))
-    answers = begin(session)
-    page = panel.trial
+    page, answers = begin(session)
     press(Qt.Key.Key_A)
     qtbot.waitUntil(lambda: player.position > 0.2)
     press(Qt.Key.Key_B)  # The first was not heard to its end.
@@ -165,8 +161,7 @@ def test_both_of_a_pair_are_heard_to_the_end(panel: LabPanel, begin: Callable, p
 @pytest.mark.slow
 def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     session = MushraSession([prepared(4, seconds=3.0), prepared(4, seconds=3.0)], "l", MUSHRA, chance=random.Random(1))
-    answers = begin(session)
-    page = panel.trial
+    page, answers = begin(session)
     assert "not human speech" in page.question.text()
     assert not any(slider.isEnabled() for slider in page.sliders)
     press(Qt.Key.Key_R)
@@ -195,8 +190,7 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
 @pytest.mark.slow
 def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, chance=random.Random(1))
-    answers = begin(session)
-    page = panel.trial
+    page, answers = begin(session)
     assert QApplication.focusWidget() is page and page.title.text() == "Staircase · 1 of 2"
     other = 1 if session.trial.order[1] else 2
     assert session.trial.order[other] == 3, "the far end comes first"
@@ -220,8 +214,7 @@ def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable) -> 
     record = four.stimuli[1].record
     more = tuple(replace(four.stimuli[1], record=replace(record, key=f"{one:016x}")) for one in range(8))
     session = MushraSession([replace(four, stimuli=(*four.stimuli, *more))], "l", MUSHRA, chance=random.Random(1))
-    begin(session)
-    page = panel.trial
+    page, _ = begin(session)
     assert len(page.sliders) == 12
     for keys, sounding in (((Qt.Key.Key_0,), 10), ((Qt.Key.Key_Right,) * 2, 12), ((Qt.Key.Key_Right,), 0)):
         for key in keys:
@@ -234,8 +227,7 @@ def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable) -> 
 @pytest.mark.slow
 def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable) -> None:
     session = AbxSession([prepared(2)], "l", ABX, 1, random.Random(1), practice=2)
-    answers = begin(session)
-    page = panel.trial
+    page, answers = begin(session)
     assert page.title.text() == "ABX · practice 1 of 2" and "it is not recorded" in page.taught.text()
     x = session.trial.order[2]
     press(Qt.Key.Key_X, (Qt.Key.Key_1, Qt.Key.Key_2)[x])

@@ -29,7 +29,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.acting import NamedActs, acts, items, press
-from tests.app.conftest import in_front
+from tests.app.conftest import in_front, on_screen
 from tests.engine.known_model import LANGUAGE
 
 KEY = Qt.Key
@@ -59,9 +59,8 @@ def panel(qtbot: QtBot) -> LayersPanel:
 
 def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
     panel = layers_panel()
-    qtbot.addWidget(panel)
     panel.set_layers(4, None, (0, 1, 2, 3), 4, by_hand=False)
-    panel.show()
+    on_screen(panel, qtbot)
     assert panel.pages.is_empty and "Measuring" in panel.pages.invitation.text()
     measure, by_hand = panel.pages.empty.buttons
     with qtbot.waitSignal(panel.can["measure"].triggered):

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QUndoStack
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel
 
 from paretone.errors import ProfileError
 from paretone.models.base import OperationCounts
@@ -30,7 +30,7 @@ from paretone_app.shell.workspaces import recolour
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app import records
-from tests.app.acting import NamedActs
+from tests.app.acting import NamedActs, press
 from tests.app.conftest import in_front
 from tests.app.contrast import contrast, luminance
 from tests.app.presenters import INFO
@@ -67,11 +67,6 @@ def edits(panel: StrategyPanel) -> list[StrategyTable]:
     seen: list[StrategyTable] = []
     panel.table_edited.connect(seen.append)
     return seen
-
-
-def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    for key in keys:
-        QTest.keyClick(widget, key, modifier)
 
 
 def click(panel: StrategyPanel, layer: int, step: int, modifier=Qt.KeyboardModifier.NoModifier) -> None:

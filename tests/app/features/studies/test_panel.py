@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
@@ -97,11 +97,7 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -
     panel.table.choose(seen.rows[2].key)
     lines: list[tuple[int, int]] = []
     resets: list[int] = []
-
-    def note(first: QModelIndex, last: QModelIndex) -> None:
-        lines.append((first.row(), last.row()))
-
-    panel.table.study.dataChanged.connect(note)
+    panel.table.study.dataChanged.connect(lambda first, last: lines.append((first.row(), last.row())))
     panel.table.study.modelReset.connect(lambda: resets.append(1))
     more = replace(seen.rows[1], finished=seen.rows[1].finished + 1)
     panel.show_summary(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))

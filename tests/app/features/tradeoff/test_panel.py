@@ -117,8 +117,7 @@ def test_axes_are_chosen_with_their_direction_and_told_whole(panel: TradeoffPane
     assert up.shown == whole
     panel.resize(panel.minimumSizeHint())
     assert up.shown.endswith("…") and whole.startswith(up.shown[:-1]) and up.toolTip().startswith(f"{whole}\n")
-    across.setCurrentIndex(1)
-    across.activated.emit(1)
+    chosen(across, "log_mel_distance")
     assert panel.options.x == "log_mel_distance" and "Mean absolute" in across.toolTip()
     panel.show_points(POINTS[:2])
     assert panel.options.x == "log_mel_distance", "what the user chose stays"
