@@ -91,8 +91,7 @@ def test_ctrl_c_keeps_what_came_for_the_next_time(download: Callable[..., Outcom
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2)])
 @pytest.mark.usefixtures("download")
 def test_at_a_terminal_it_asks(tmp_path: Path, answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty", reason="pseudo-terminals are POSIX").openpty()
     shown: list[bytes] = []
 
     def read() -> None:

@@ -139,6 +139,5 @@ def test_what_is_not_for_a_model_is_refused(
     paretone: Console, model: SpeechModel, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "official.json").write_text("[[[]]]")
-    typed = (one.format(place=tmp_path) for one in arguments)
-    said = paretone.refusal(*typed, "--model", model.info.id, code=2)
+    said = paretone.refusal(*(one.format(place=tmp_path) for one in arguments), "--model", model.info.id, code=2)
     assert words in said and "Traceback" not in said

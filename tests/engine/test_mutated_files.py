@@ -67,15 +67,15 @@ from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.parity.fixtures import golden_folder
 
 
-def written(*names: str) -> Callable[[Path], None]:
-    """Copies of files or folders of the first edition."""
-
+def copies(*sources: Path) -> Callable[[Path], None]:
     def write(root: Path) -> None:
-        for name in names:
-            source = WRITTEN / name
-            shutil.copytree(source, root / name) if source.is_dir() else shutil.copy(source, root)
+        for source in sources:
+            shutil.copytree(source, root / source.name) if source.is_dir() else shutil.copy(source, root)
 
     return write
+
+
+WRITTEN_PROFILES = [WRITTEN / f"{name}.json" for name in PROFILES]
 
 
 def read_table(root: Path, path: Path) -> object:
@@ -115,10 +115,6 @@ def read_sound(root: Path, path: Path) -> object:
         return read_recording(path)
     audio = root / "voice.wav"
     return read_latents(path, prepare_recording(read_recording(audio), 960), audio)
-
-
-def write_samples(root: Path) -> None:
-    shutil.copytree(resource("samples"), root / "samples")
 
 
 def write_lists(root: Path) -> None:
@@ -162,13 +158,12 @@ def write_trials(root: Path) -> None:
         trials.append(abx_trial("s", number), root)
 
 
-def read_qwen3(root: Path, path: Path) -> object:
-    model = load_model("Qwen3-TTS-12Hz-1.7B-Base", folder=str(root / "qwen3"), device="cpu")
-    return model, OfficialFolder.read(root / "qwen3").encoder()
-
-
 def loading(model: str, *place: str) -> Callable[[Path, Path], object]:
     return lambda root, path: load_model(model, folder=str(root.joinpath(*place)), device="cpu")
+
+
+def read_qwen3(root: Path, path: Path) -> object:
+    return loading("Qwen3-TTS-12Hz-1.7B-Base", "qwen3")(root, path), OfficialFolder.read(root / "qwen3").encoder()
 
 
 KINDS = (
@@ -201,28 +196,18 @@ KINDS = (
     ),
     Kind(
         "descriptions",
-        lambda root: void(shutil.copy(resource("models", "f5-mini", "model.yaml"), root)),
+        copies(resource("models", "f5-mini", "model.yaml")),
         "*.yaml",
         lambda root, path: ConfigFile.read(path),
     ),
-    Kind(
-        "profiles",
-        written(*(f"{name}.json" for name in PROFILES)),
-        "*.json",
-        lambda root, path: Profile.load(path).encoded(),
-    ),
-    Kind("tables", written("dit-table.json"), "*.json", read_table),
+    Kind("profiles", copies(*WRITTEN_PROFILES), "*.json", lambda root, path: Profile.load(path).encoded()),
+    Kind("tables", copies(WRITTEN / "dit-table.json"), "*.json", read_table),
     Kind("grids", write_grid, "*.json", lambda root, path: artefact_in(path, searched_grid.TECHNIQUE)),
     Kind("groups", write_groups, "*.json", lambda root, path: artefact_in(path, token_groups.TECHNIQUE)),
-    Kind(
-        "studies",
-        lambda root: void([shutil.copy(one, root) for one in resource("studies").glob("*.toml")]),
-        "*.toml",
-        lambda root, path: definition.read(path),
-    ),
-    Kind("study results", written("small.study"), "small.study/**/*.*", lambda root, path: read_results(root)),
-    Kind("takes", written("takes"), "takes/**/*.*", lambda root, path: read_takes(root)),
-    Kind("samples", write_samples, "samples/**/*.toml", lambda root, path: samples.read(path)),
+    Kind("studies", copies(*resource("studies").glob("*.toml")), "*.toml", lambda root, path: definition.read(path)),
+    Kind("study results", copies(WRITTEN / "small.study"), "small.study/**/*.*", lambda root, path: read_results(root)),
+    Kind("takes", copies(WRITTEN / "takes"), "takes/**/*.*", lambda root, path: read_takes(root)),
+    Kind("samples", copies(resource("samples")), "samples/**/*.toml", lambda root, path: samples.read(path)),
     Kind("recordings", write_recordings, "*.*", read_sound),
     Kind("training manifest", lambda root: void(toy_manifest(root, 3)), "**/*.*", lambda root, path: read_corpus(root)),
     Kind("evaluation lists", write_lists, "*.[lt]s*", lambda root, path: evaluation_sets.read_evaluation(path, root)),
@@ -292,15 +277,7 @@ def read_prepared(root: Path, path: Path) -> object:
     return found
 
 
-def write_exported(root: Path) -> None:
-    export(profile(), "f5-tts", root / "exported", Observer())
-
-
-def write_voices(root: Path) -> None:
-    for path in sorted(resource(*PLACE).glob("*.json"))[:2]:
-        shutil.copy(path, root)
-
-
+VOICES = sorted(resource(*PLACE).glob("*.json"))[:2]
 RECORDS = (
     Kind("training states", write_training, "work/*.pt", resume),
     Kind("training logs", write_training, f"work/{LOG}", resume, forgiving=True),
@@ -315,12 +292,12 @@ RECORDS = (
     Kind("measurements", write_measured, "**/*.json*", read_measured, forgiving=True),
     Kind(
         "exported folders",
-        write_exported,
+        lambda root: void(export(profile(), "f5-tts", root / "exported", Observer())),
         "exported/*.json",
         lambda root, path: (paretone_profile.read(root / "exported"), Profile.load(root / "exported" / "profile.json")),
         errors=(PlainError, paretone_profile.ProfileMismatch),
     ),
-    Kind("voices", write_voices, "*.json", lambda root, path: read_voice(root, path.stem)),
+    Kind("voices", copies(*VOICES), "*.json", lambda root, path: read_voice(root, path.stem)),
     Kind("cosyvoice 2", small_cosyvoice2.write_release, "**/*.*", loading("CosyVoice2-0.5B")),
 )
 

@@ -89,8 +89,7 @@ def test_diversity_is_over_seeds(root: Path) -> None:
 def test_official_releases_are_timed_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     """Their samplers know no temperature: what is likeliest is compared all the same."""
     monkeypatch.setattr(GREEDY, 15)
-    root = with_companions(OFFICIAL, tmp_path / OFFICIAL)
-    report, rows = rows_of(console, root, "ssd", "--model", OFFICIAL)
+    report, rows = rows_of(console, with_companions(OFFICIAL, tmp_path / OFFICIAL), "ssd", "--model", OFFICIAL)
     assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]
     assert f"greedy at β = 0: {3 * 15} of {3 * 15} tokens equal" in rows
     assert all(row["acceptance"] > 0 for name, row in rows.items() if name.startswith("SSD"))

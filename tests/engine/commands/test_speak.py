@@ -17,7 +17,6 @@ from statistics import median
 import numpy as np
 import pytest
 import soundfile
-from safetensors import safe_open
 
 import paretone
 from paretone import cli, models
@@ -25,6 +24,7 @@ from paretone.commands.terminal import Terminal
 from paretone.errors import DeviceError, TextError
 from paretone.measure.loudness import true_peak
 from paretone.models import catalogue
+from paretone.models.files.checkpoints import metadata_of
 from paretone.session.events import AudioReady, Event, Progress
 from paretone.setting.profile import Profile
 from tests.engine.command_line import Console, loaded
@@ -126,8 +126,7 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, console: 
     for target in ("safetensors", "safetensors", "f5-tts"):  # What is there already says the same, and stays.
         console.out("export", "--quiet", "--profile", kept, "--out", folder, "--target", target)
     (weights,) = folder.glob("*.safetensors")
-    with safe_open(weights, "np") as file:
-        assert file.metadata()["weight"] == "0.5"
+    assert metadata_of(weights)["weight"] == "0.5"
 
 
 # --- What is finished is kept -----------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -14,7 +13,7 @@ from paretone.export.targets import export
 from paretone.models import catalogue, load_model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import TokenModel
-from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.checkpoints import fingerprint, metadata_of
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
@@ -68,20 +67,13 @@ def write_small(model: str, root: Path) -> Path:
         for package in ("onnx", "onnxruntime"):
             pytest.importorskip(package)
     folder = with_companions(model, root / model)
-    if model == LLASA:
-        _with_random_head(folder)
+    if model == LLASA:  # A head that is not the embedding: with that, random weights say one token for ever.
+        head = torch.zeros(llasa_release.ROWS, llasa_release.CONFIG["hidden_size"])
+        spoken = torch.randn(len(llasa_release.LOCAL), head.shape[1], generator=torch.Generator().manual_seed(5))
+        head[llasa_release.LOCAL] = spoken
+        for path in folder.glob("*s/*.safetensors"):
+            save_file(load_file(path) | {"lm_head.weight": head.half()}, path, metadata_of(path))
     return folder
-
-
-def _with_random_head(folder: Path) -> None:
-    """A head that is not the embedding: with that, random weights say one token for ever."""
-    head = torch.zeros(llasa_release.ROWS, llasa_release.CONFIG["hidden_size"])
-    spoken = torch.randn(len(llasa_release.LOCAL), head.shape[1], generator=torch.Generator().manual_seed(5))
-    head[llasa_release.LOCAL] = spoken
-    for path in folder.glob("*s/*.safetensors"):
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-        save_file(load_file(path) | {"lm_head.weight": head.half()}, path, metadata)
 
 
 class Clear(Greedy):

@@ -97,8 +97,7 @@ def test_an_unknown_target_is_named_with_all() -> None:
 def test_the_command_says_it_before_and_writes_nothing_if_asked(tmp_path: Path, console: Console) -> None:
     plain(entry("f5-mini")).save(tmp_path / "p.json")
     command = ["export", "--profile", tmp_path / "p.json", "--say"]
-    told = console.out(*command, "--target", "f5-tts", "--out", tmp_path / "out")
-    assert "Honoured:\n  Steps 12: set by" in told
+    assert "Honoured:\n  Steps 12: set by" in console.out(*command, "--target", "f5-tts", "--out", tmp_path / "out")
     said = console.data(*command, "--json")["targets"]
     assert list(said) == [one.name for one in targets()]
     assert {"what": "Steps", "value": "12", "how": "set by paretone_profile.apply"} in said["f5-tts"]["honours"]

@@ -71,8 +71,7 @@ def test_takes_are_matched_to_the_quietest() -> None:
     loud, quiet = bursts(24000), bursts(24000) * 0.2
     match = loudness.matching_gains([(loud, 24000), (quiet, 24000)])
     assert match.gains[1] == 0.0
-    assert match.gains[0] == pytest.approx(20 * np.log10(0.2), abs=1e-6)
-    assert match.exact
+    assert match.gains[0] == pytest.approx(20 * np.log10(0.2), abs=1e-6) and match.exact
     assert match.target == pytest.approx(loudness.integrated_loudness(quiet, 24000).lufs)
 
 
@@ -185,8 +184,7 @@ def test_a_semitone_is_a_semitone() -> None:
 
 
 def test_voicing_that_differs_is_counted_apart() -> None:
-    mute = np.concatenate([voiced(120, 0.5), np.zeros(RATE // 2)])
-    found = pitch_error(voiced(120), mute, RATE)
+    found = pitch_error(voiced(120), np.concatenate([voiced(120, 0.5), np.zeros(RATE // 2)]), RATE)
     assert found.voicing == pytest.approx(0.5, abs=0.05)
     assert found.semitones == pytest.approx(0.0, abs=0.2)
     assert pitch_error(voiced(120), np.zeros(RATE), RATE).semitones is None
@@ -223,8 +221,7 @@ def test_octave_errors_do_not_count() -> None:
 
 
 def test_noise_silence_and_single_periods_have_no_range() -> None:
-    noise = np.random.default_rng(0).standard_normal(RATE)
-    for samples in (noise, np.zeros(RATE), np.zeros(10), np.zeros(0)):
+    for samples in (np.random.default_rng(0).standard_normal(RATE), np.zeros(RATE), np.zeros(10), np.zeros(0)):
         assert pitch_range(log_pitch(samples, RATE)) is None
 
 

@@ -9,5 +9,4 @@ from tests.engine.models.official import write_noise
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     """Noise as the user's own recording."""
-    path = write_noise(tmp_path_factory.mktemp("voices") / "noise.wav")
-    return Voice("own", "Own", str(path), "What was said.")
+    return Voice("own", "Own", str(write_noise(tmp_path_factory.mktemp("voices") / "noise.wav")), "What was said.")

@@ -89,8 +89,7 @@ def test_a_profile_names_a_recording_without_its_folder(
     data["evidence"]["voice"] = f"own:{recording}"
     assert Profile.from_json(data).to_json()["evidence"]["voice"] == own_voice(recording).id
     run = *speak, tmp_path / "b.wav", "--profile", kept
-    said = "measured with the recording me: first.wav, which is not part of it"
-    assert said in console.refusal(*run, code=4)
+    assert "measured with the recording me: first.wav, which is not part of it" in console.refusal(*run, code=4)
     console.out(*run, *own)
     assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "o.wav").read_bytes()
 

@@ -35,8 +35,7 @@ def test_a_profile_of_replaced_weights_and_its_table_say_whose_they_are(profile:
     with pytest.raises(ProfileError, match=r"for checkpoint '\w{12}' \(the earlier F5 mini\), but 'abababababab' is"):
         profile.check(loaded)
     table = profile.artefact("table")
-    wanted = replace(table.compatibility, fingerprint=OTHER)
-    found = table.compatibility.mismatch(wanted)
+    found = table.compatibility.mismatch(replace(table.compatibility, fingerprint=OTHER))
     assert found == f"it belongs to checkpoint {checkpoint_text(profile.checkpoint)}, but '{OTHER[:12]}' is in use"
     assert table.compatibility.mismatch(table.compatibility) is None
 

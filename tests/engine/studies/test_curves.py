@@ -70,8 +70,7 @@ def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
 
 
 def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named() -> None:
-    some = [used(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]
-    (found,) = curves(results(PLAIN, *some))
+    (found,) = curves(results(PLAIN, *[used(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]))
     assert found.names == ("bfloat16", "int8") and found.place("int8") == 1.0
     grid = []
     for threshold in (0.1, 0.2, 0.3):

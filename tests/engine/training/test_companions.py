@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.models.catalogue import voice, voices
-from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.files.checkpoints import fingerprint, metadata_of, read_weights
 from paretone.models.files.layer_importance import COSINE, layer_of, read_record
 from paretone.models.files.trained_weights import DRAFTS, STUDENTS
 from paretone.paths import own_place
@@ -37,7 +36,7 @@ from tests.engine import small_language
 from tests.engine.command_line import Console
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_order, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting
-from tests.engine.training.learning import Recorder
+from tests.engine.training.learning import Recorder, same_weights
 
 SENTENCES = 5
 CPU = torch.device("cpu")
@@ -104,9 +103,8 @@ def test_a_drafts_file_has_trained_layers_by_their_number(teacher: LmMiniTeacher
     train(recipe, 2)
     path = root / DRAFTS / recipe.file_name
     recipe.save(path, recipe.metadata_after(90))
-    with safe_open(path, "pt") as file:
-        assert {layer_of(name) for name in file.keys()} == {0, None}  # noqa: SIM118
-        said = file.metadata()
+    assert {layer_of(name) for name in read_weights(path)} == {0, None}
+    said = metadata_of(path)
     assert (said["kind"], said["retained"], said["trained"], said["minutes"]) == ("draft", "[0,2]", "[0]", "1.5")
     assert said["base"] == fingerprint(root / "model.safetensors")
     model = load(root)
@@ -172,8 +170,7 @@ def test_the_command_passes_every_choice_on(root: Path, tmp_path: Path, console:
     more = f"--original-layers --published-latents --positions 300 --sentences {SENTENCES} --steps 1 --json"
     data = console.data("train", "spade", *place, *chosen.split(), *more.split())
     assert (data["retained"], data["targets"]) == ("0,2", "original"), "layers with the largest word errors"
-    with safe_open(data["checkpoint"], "pt") as file:
-        said = file.metadata()
+    said = metadata_of(Path(data["checkpoint"]))
     wanted = {"importance": "word_error", "alpha": "0.5", "skew": "0", "attention_interval": "1"}
     wanted |= {"attention_scale": "8", "targets": "original", "latents": "published"}
     assert {name: said[name] for name in wanted} == wanted
@@ -188,8 +185,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(
     train(first, 2)
     second.restore(first.state())
     train(second, 2, first=3)
-    for name, value in through.model.state_dict().items():
-        assert torch.equal(second.model.state_dict()[name], value), name
+    assert same_weights(second.model, through.model)
 
 
 def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmMiniTeacher, data: TokenData) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
 
 from paretone.errors import SettingError
 from paretone.models.catalogue import voice
 from paretone.models.families.language_network import FeatureDrafter, TokenModel
-from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.checkpoints import fingerprint, metadata_of
 from paretone.models.files.trained_weights import DRAFTS
 from paretone.models.networks.feature_draft import FeatureDraft
 from paretone.sampling.autoregressive import after_prompt, decode
@@ -33,6 +32,7 @@ from tests.engine.sampling.test_autoregressive import NEVER, request_of, tokens_
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, places_of, rule_of
 from tests.engine.small_language import write_draft, write_model, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken
+from tests.engine.training.learning import same_weights
 from tests.engine.training.test_companions import SENTENCES, Follower, train, utterances
 from tests.workload import workload
 
@@ -110,8 +110,7 @@ def test_it_learns_resumes_and_speaks(root: Path) -> None:
     resumed.restore(copy.deepcopy(recipe.state()))
     train(recipe, 13, first=13)
     train(resumed, 13, first=13)
-    for name, value in recipe.model.state_dict().items():
-        assert torch.equal(resumed.model.state_dict()[name], value), name
+    assert same_weights(resumed.model, recipe.model)
     after = recipe.validate()
     assert all(after[name] > before[name] for name in ("acceptance", "acceptance 2", "acceptance 3"))
     recipe.save(root / DRAFTS / recipe.file_name, recipe.metadata_after(60))
@@ -164,8 +163,7 @@ def test_the_command_trains_one_which_other_models_do_not_take(root: Path, tmp_p
     write_tokens(work / f"{fingerprint(root / 'model.safetensors')[:8]}-{SENTENCES}-own-speech.npz", utterances())
     made = console.data("train", "draft", *place, *more)
     assert made["reads"] == "1" and 0 < made["validation"]["acceptance"] < 1
-    with safe_open(made["checkpoint"], "pt") as file:
-        assert file.metadata()["kind"] == "feature-draft"
+    assert metadata_of(Path(made["checkpoint"]))["kind"] == "feature-draft"
     other = write_model(tmp_path / "other", seed=3)
     (other / DRAFTS).mkdir()
     Path(made["checkpoint"]).rename(other / DRAFTS / "draft-on-features.safetensors")

@@ -119,8 +119,7 @@ def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[s
     assert batch.heard.sum(1).tolist() == [length + 3, length + 1]
     scores = teacher.network(batch).logits[:4]
     states = speech.own.tokens.transformer(found[None], None, batch.positions)[0, length - 1 :]
-    expected = speech.own.tokens.logits(states)
-    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(scores, speech.own.tokens.logits(states), rtol=1e-4, atol=1e-4)
 
 
 @both

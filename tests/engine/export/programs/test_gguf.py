@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from paretone.errors import ProfileError
 from paretone.export.gguf_file import UNSPOKEN
+from paretone.models.files.checkpoints import metadata_of
 from tests.engine.export import small_exports
 from tests.engine.export.small_exports import COSYVOICE, LLASA, LM_MINI, Exported, exported, write_small
 
@@ -27,9 +27,7 @@ def one(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch, tmp_path_fact
     """A student that speaks and a draft, of each model, in float32."""
     root = write_small(request.param, tmp_path_factory.mktemp(request.param))
     for path in root.glob("*s/*.safetensors"):
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-        save_file({name: value.float() for name, value in load_file(path).items()}, path, metadata)
+        save_file({name: value.float() for name, value in load_file(path).items()}, path, metadata_of(path))
     return exported(root, request.param, small_exports.student(), small_exports.drafted())
 
 

@@ -29,8 +29,7 @@ def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
     ("wanted", "loaded"), [("bfloat16_all", "bfloat16"), ("float32", "float32"), ("bfloat16", None), ("int8", None)]
 )
 def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | None) -> None:
-    used = UsedTechnique(precision.TECHNIQUE.name, Values(precision=wanted))
-    said = account(TARGET, profile("OmniVoice", used))
+    said = account(TARGET, profile("OmniVoice", UsedTechnique(precision.TECHNIQUE.name, Values(precision=wanted))))
     assert said.given.get("precision") == loaded
     assert any(line.what == precision.TECHNIQUE.title for line in (said.honours if loaded else said.drops))
 

@@ -192,8 +192,7 @@ def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_pat
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
-    strided = reused.with_technique(UsedTechnique("guidance_stride", Values(every=2)))
-    made = measured(model, strided, MASKED)
+    made = measured(model, reused.with_technique(UsedTechnique("guidance_stride", Values(every=2))), MASKED)
     # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
     assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
         "Guided steps": 2,

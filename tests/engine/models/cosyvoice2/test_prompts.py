@@ -239,8 +239,7 @@ TEXTS = (
 
 
 def test_ids_are_those_of_transformers(folder: Path, tokenizer: TextTokenizer) -> None:
-    transformers = pytest.importorskip("transformers")
-    official = transformers.Qwen2TokenizerFast.from_pretrained(folder)
+    official = pytest.importorskip("transformers").Qwen2TokenizerFast.from_pretrained(folder)
     official.add_tokens(list(ADDED), special_tokens=True)
     for one in TEXTS:
         assert tokenizer.encode(one) == official(one)["input_ids"], one

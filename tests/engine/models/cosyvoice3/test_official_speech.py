@@ -114,9 +114,8 @@ def test_long_silence_is_shortened_before_the_flow(model: CosySpeech, voice: Voi
 def test_the_reinforced_language_model_is_a_variant(folder: Path, voice: Voice, model: CosySpeech) -> None:
     reinforced = load_model(NAME, folder=str(folder), variant=REINFORCED, device="cpu")
     assert reinforced.info.variant == REINFORCED and reinforced.info.fingerprint == fingerprint(folder / "llm.rl.pt")
-    assert speech_tokens(speak(reinforced, voice, TEXT, setting())) != speech_tokens(
-        speak(model, voice, TEXT, setting())
-    )
+    said, plain = (speech_tokens(speak(one, voice, TEXT, setting())) for one in (reinforced, model))
+    assert said != plain
 
 
 def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
@@ -126,13 +125,11 @@ def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice,
 
 
 def test_its_sequences_for_training_begin_with_the_prefix(folder: Path, model: CosySpeech) -> None:
-    follower = Follower()
-    teacher = read_teacher(NAME, str(folder), follower)
+    teacher = read_teacher(NAME, str(folder), Follower())
     row = teacher.row(teacher.read("Go on."), (3, 4))
     ids, first = model.official_ids, model.official_ids.first_code
     start, task = (first + ids.codes + mark for mark in COSYVOICE_3.marks)
-    text = model.tokenizer.encode(f"{PREFIX}<|endofprompt|>Go on.")
-    assert row.ids == (start, *text, task, first + 3, first + 4)
+    assert row.ids == (start, *model.tokenizer.encode(f"{PREFIX}<|endofprompt|>Go on."), task, first + 3, first + 4)
     assert row.labels[-3:] == (3, 4, CODES + COSYVOICE_3.end)
     marks, stops = token_names(COSYVOICE_3)
     assert not marks and len(set(stops)) == COSYVOICE_3.stops and stops[:2] == ("<|sos|>", "<|end_of_speech|>")

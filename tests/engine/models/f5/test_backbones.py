@@ -147,8 +147,7 @@ def test_text_without_its_padding_is_the_text(
 def test_gelu_is_torchs_and_has_its_gradient() -> None:
     x = torch.randn(GELU_PIECE // 16 + 3, 20) * 5
     x[0, :4] = torch.tensor([1e4, -1e4, 1e20, -1e20])
-    expected = F.gelu(x, approximate="tanh")
-    assert torch.allclose(F5FeedForward.activation(x.clone()), expected, atol=1e-6, rtol=1e-6)
+    assert torch.allclose(F5FeedForward.activation(x.clone()), F.gelu(x, approximate="tanh"), atol=1e-6, rtol=1e-6)
     assert F5FeedForward.activation(x.clone().fill_(float("nan"))).isnan().all()
     left, right = (x[1:].clone().requires_grad_() for _ in range(2))
     F5FeedForward.activation(left).sum().backward()
@@ -172,11 +171,6 @@ IDS = torch.tensor([[1, 2, 3, 4]])
 TIMES = np.array([0.3, 0.3, 0.7], np.float32)
 
 
-def table(*steps: SkipAction) -> StrategyTable:
-    compatibility = Compatibility("m", "", "v", Values(steps=len(steps)))
-    return StrategyTable(compatibility, (steps,) * CONFIG.depth)
-
-
 @pytest.mark.parametrize("skip", [SkipAction.TS, SkipAction.BS])
 def test_skipping_a_step_that_repeats_is_exact(skip: SkipAction) -> None:
     torch.manual_seed(2)
@@ -185,7 +179,8 @@ def test_skipping_a_step_that_repeats_is_exact(skip: SkipAction) -> None:
         one.normal_(std=0.3)
     x = torch.randn(1, FLAT_FRAMES, 100)
     run = backbone.begin(prompt(), IDS, TIMES, guided=True)
-    plan = skip_plan(table(SkipAction.NONE, skip, skip))
+    rows = ((SkipAction.NONE, skip, skip),) * CONFIG.depth
+    plan = skip_plan(StrategyTable(Compatibility("m", "", "v", Values(steps=3)), rows))
     memory = [LayerMemory() for _ in range(CONFIG.depth)]
     computed = backbone.velocity(x, 0, run, plan.at(0), memory)
     torch.testing.assert_close(backbone.velocity(x, 1, run, plan.at(1), memory), computed, atol=1e-4, rtol=0)

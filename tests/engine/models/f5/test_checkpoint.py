@@ -240,8 +240,7 @@ def test_names_that_a_training_has_wrapped_are_those_of_the_release(
 
 
 def test_two_names_of_one_weight_are_refused(tmp_path: Path, tiny_variants: None) -> None:
-    plain = weights_of(TINY)
-    torch.save(plain | {"module.transformer.proj_out.bias": torch.zeros(100)}, tmp_path / "a.pt")
+    torch.save(weights_of(TINY) | {"module.transformer.proj_out.bias": torch.zeros(100)}, tmp_path / "a.pt")
     with pytest.raises(CheckpointError, match=r"holds the weight 'transformer\.proj_out\.bias' twice"):
         read_f5_checkpoint(tmp_path / "a.pt", "F5TTS_v1_Base")
 

@@ -254,8 +254,7 @@ PHONES = (("pau", 0.0, 0.3), ("aa", 0.3, 0.8))
 def test_phones_count_only_where_the_model_knows_them(
     tmp_path: Path, known: set[str] | None, kept: tuple[object, ...]
 ) -> None:
-    samples = 0.1 * np.random.default_rng(0).standard_normal(19_200)
-    soundfile.write(tmp_path / "a.wav", samples, 24_000)
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.random.default_rng(0).standard_normal(19_200), 24_000)
     prompt = PromptReader(known)(Voice("a", "A", str(tmp_path / "a.wav"), "Ah.", PHONES))
     assert prompt.voice.phones == kept
     assert prompt.mel.shape[1] == prompt.frames + (known is None)

@@ -242,11 +242,10 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_mo
     of = small_using("error_curve", threshold=0.5)
     speak(small_model, of, text=SENTENCE)
     curves = small_model.memory[measuring.__name__]
-    (curve,) = curves.values()
+    (curve,) = curves
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
-    other = of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1)))
-    speak(small_model, other, text=SENTENCE)
-    assert list(curves.values()) == [curve], "thresholds share it"
+    speak(small_model, of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1))), text=SENTENCE)
+    assert list(curves) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
     counts = small_model.operations(scripted(small_model, SENTENCE, VOICE, of))
     costs = (attention, counts.attention), (feed_forward, counts.feed_forward)

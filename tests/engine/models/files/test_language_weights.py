@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.checkpoints import fingerprint, metadata_of
 from paretone.models.files.trained_weights import find_weight_sets, trained_guidance
 from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.sampling.autoregressive import decode
@@ -148,9 +147,7 @@ def test_the_recovered_student_comes_before_its_stages(bare: Path) -> None:
 
 def test_a_draft_that_holds_other_layers_than_it_says(bare: Path) -> None:
     path = write_draft(bare)
-    with safe_open(path, "pt") as file:
-        metadata = {**file.metadata(), "trained": "[2]"}
-    save_file(load_file(path), path, metadata)
+    save_file(load_file(path), path, metadata_of(path) | {"trained": "[2]"})
     with pytest.raises(CheckpointError, match="does not hold the layers that it says"):
         spoken(load(bare), setting(drafted()))
 

@@ -42,8 +42,7 @@ def test_the_cut_lies_where_the_last_layer_that_stays_and_the_first_that_goes_di
     assert both.cut(1) == (WORD_ERROR, pytest.approx(0.7))
     assert both.cut(3) == (DIVERGENCE, pytest.approx(0.25)), "equal by word errors"
     assert both.cut(4) is None and both.cut(0) is None, "nothing is cut"
-    alike = LayerImportance(layer_importance.COSINE, (0.5,) * 4)
-    assert record(alike).cut(2) is None, "nothing tells them apart"
+    assert record(LayerImportance(layer_importance.COSINE, (0.5,) * 4)).cut(2) is None, "nothing tells them apart"
 
 
 def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
@@ -64,22 +63,17 @@ def test_the_last_folder_decides_and_others_checkpoints_do_not_count(tmp_path: P
     assert layer_importance.read_record([tmp_path / "nowhere"], "abc") is None
 
 
-@pytest.mark.parametrize("content", ["", '{"measures": 3}', [1.0, 2.0], [1.0, 2.0, 3.0, float("nan")]])
-def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, content: str | list[float]) -> None:
-    whole = json.loads(record(DIVERGENCES).to_json())
-    whole["measures"][0]["values"] = content
-    (tmp_path / FILE).write_text(content if isinstance(content, str) else json.dumps(whole))
-    said = r"layers\.json" if isinstance(content, str) else r"layers\.json .*4 layers"
-    with pytest.raises(CheckpointError, match=said):
-        layer_importance.read_record([tmp_path], "abc")
+NO_VALUES = [{"values": [1.0, 2.0]}, {"values": [1.0, 2.0, 3.0, float("nan")]}]
+NO_INTERVALS = [{"ranks": [0, 1, 2, 3]}, {"ranks": [[0], [1], [2], [3]]}, {"low": 0.5}]
 
 
-@pytest.mark.parametrize("damage", [{"ranks": [0, 1, 2, 3]}, {"ranks": [[0], [1], [2], [3]]}, {"low": 0.5}])
-def test_intervals_that_are_none_are_refused(tmp_path: Path, damage: dict[str, object]) -> None:
+@pytest.mark.parametrize("damage", ["", '{"measures": 3}', *NO_VALUES, *NO_INTERVALS])
+def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, damage: str | dict[str, object]) -> None:
     whole = json.loads(record(DIVERGENCES).to_json())
-    whole["measures"][0] |= damage
-    (tmp_path / FILE).write_text(json.dumps(whole))
-    with pytest.raises(CheckpointError, match=r"layers\.json .*4 layers"):
+    if isinstance(damage, dict):
+        whole["measures"][0] |= damage
+    (tmp_path / FILE).write_text(damage if isinstance(damage, str) else json.dumps(whole))
+    with pytest.raises(CheckpointError, match=r"layers\.json" + " .*4 layers" * isinstance(damage, dict)):
         layer_importance.read_record([tmp_path], "abc")
 
 

@@ -247,8 +247,7 @@ def test_bits_of_a_row_do_not_depend_on_those_beside_it(config: CausalConfig, ha
     wanted = torch.cat([fast(embedded[:1, place : place + 1], alone)[0] for place in range(9)])
     found = torch.cat([fast(embedded[:1, :3], together)[0], fast(embedded[:1, 3:], together)[0]])
     assert torch.equal(found, wanted) and torch.equal(together.kept(), alone.kept())
-    places = [torch.arange(30, 39)] * 2
-    both = fast.together([embedded[:1], embedded[1:]], several, places, lambda *given: None)
+    both = fast.together([embedded[:1], embedded[1:]], several, [torch.arange(30, 39)] * 2, lambda *given: None)
     assert torch.equal(fast.final_norm(both)[:9], wanted)
     assert torch.equal(several[0].kept(), alone.kept()) and not torch.equal(several[1].kept(), alone.kept())
 

@@ -31,8 +31,7 @@ def network() -> MaskedNetwork:
 def request(**more: object) -> MaskedRequest:
     generator = torch.Generator().manual_seed(1)
     text = torch.randint(30, (TEXT,), generator=generator)
-    reference = torch.randint(16, (4, REFERENCE), generator=generator)
-    return MaskedRequest(text, reference, FRAMES, **more)
+    return MaskedRequest(text, torch.randint(16, (4, REFERENCE), generator=generator), FRAMES, **more)
 
 
 def scored(run: Any, seed: int, guide: Guide = Guide.BOTH, first: int = 0, last: int = FRAMES) -> torch.Tensor:

@@ -367,8 +367,7 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
 # --- Drafts and students ---------------------------------------------------------------------------------------------
 def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Path) -> None:
     place = write_release(tmp_path, tied=False)
-    base = hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest()
-    layers = {"base": base, "retained": "[0, 2]"}
+    layers = {"base": hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest(), "retained": "[0, 2]"}
     trained = {name: value for name, value in load_file(place / WEIGHTS).items() if name.startswith("model.layers.0.")}
     for name, tensors, said in (
         ("drafts", trained, {"kind": "draft", "trained": "[0]", "head": "false"} | layers),

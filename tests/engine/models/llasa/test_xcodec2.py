@@ -61,8 +61,7 @@ def rotated_attention(attention: CodecAttention, x: Tensor) -> Tensor:
     """As in the official package: rotary embedding of the axis that is the heads', not time's."""
     query, key, value = attention.c_attn(x).unflatten(2, (3, attention.heads, -1)).permute(2, 0, 3, 1, 4)
     width = query.shape[-1]
-    frequencies = 10000.0 ** -(torch.arange(0, width, 2) / width)
-    angles = torch.outer(torch.arange(attention.heads).float(), frequencies)
+    angles = torch.outer(torch.arange(attention.heads).float(), 10000.0 ** -(torch.arange(0, width, 2) / width))
     turns = torch.polar(torch.ones_like(angles), angles)[:, None]
 
     def turned(rows: Tensor) -> Tensor:

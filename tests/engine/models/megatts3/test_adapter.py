@@ -122,8 +122,7 @@ def test_without_amplified_guidance_one_branch_runs(model: MegaSpeech) -> None:
 
 
 def test_long_text_comes_in_pieces_that_fade_into_each_other(model: MegaSpeech) -> None:
-    text = " ".join([SENTENCE] * 4)
-    pieces, said = speak(model, text)
+    pieces, said = speak(model, " ".join([SENTENCE] * 4))
     assert len(pieces) >= 2
     assert np.array_equal(np.concatenate(pieces), said.samples)
     assert len(said.trace.chunk_texts) == len(pieces)
@@ -187,8 +186,7 @@ def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech)
 def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, knobs: dict[str, object]) -> None:
     declared = technique(name)
     assert model.info.family in declared.families
-    values = defaults(declared.knobs).replace(**knobs)
-    of = setting().with_technique(UsedTechnique(name, values))
+    of = setting().with_technique(UsedTechnique(name, defaults(declared.knobs).replace(**knobs)))
     _, baseline = speak(model)
     _, accelerated = speak(model, of=of)
     assert accelerated.samples.shape == baseline.samples.shape

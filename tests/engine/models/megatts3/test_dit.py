@@ -86,8 +86,7 @@ def test_layers_leave_their_input_alone_unless_told(inputs: Inputs) -> None:
 
 def test_attention_maps_are_those_of_the_attention(inputs: Inputs) -> None:
     model = small_mega_dit()
-    run = model.begin(*inputs.conditions, sampling_grid(4)[:-1])
-    given, _ = require_own_maps(model, 0, inputs.state, run)
+    given, _ = require_own_maps(model, 0, inputs.state, model.begin(*inputs.conditions, sampling_grid(4)[:-1]))
     attention, unsplit = model.encoder.layers[0].attention, model.attention_map_inputs(0, given)
     assert torch.equal(unsplit[0], attention.wq(given)) and torch.equal(unsplit[1], attention.wk(given))
 

@@ -19,8 +19,7 @@ DURATIONS = torch.tensor([[20, 7, 9, 0, 30, 400]])
 
 
 def model(**entries: object) -> DurationModel:
-    config = DurationConfig.read(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
-    made = DurationModel(config)
+    made = DurationModel(DurationConfig.read(ConfigFile(DURATION_CONFIG | entries, "small"), 174))
     weights = {name: value * 4 for name, value in random_weights(shapes_of(made)).items()}
     if made.config.regression:  # Durations of some tens of frames, that vary.
         weights["project_out_dim.0.weight"] *= 20

@@ -88,8 +88,7 @@ def test_segments_and_voices_are_remembered_until_a_file_changes(
         patch.setattr(GraphemeModel, "__call__", None)
         patch.setattr(Aligner, "align", None)
         assert front_end.prompt(voice) is first
-        again = front_end.passages("Hello.", voice)
-        assert torch.equal(again.passages[0].mel2ph, made.passages[0].mel2ph)
+        assert torch.equal(front_end.passages("Hello.", voice).passages[0].mel2ph, made.passages[0].mel2ph)
     os.utime(voice.with_suffix(".npy"), ns=(1, 1))
     assert front_end.prompt(voice) is not first
 

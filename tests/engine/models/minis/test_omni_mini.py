@@ -57,8 +57,7 @@ def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
 )
 def test_a_folder_with_a_mistake_is_refused(tmp_path: Path, file: str, change: dict[str, object], problem: str) -> None:
     folder = write_model(tmp_path / "model")
-    data = json.loads((folder / file).read_text())
-    (folder / file).write_text(json.dumps({**data, **change}))
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **change}))
     with pytest.raises(CheckpointError, match=problem):
         load_model("omni-mini", folder=str(folder), device="cpu")
 

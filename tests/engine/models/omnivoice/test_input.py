@@ -66,8 +66,7 @@ def test_no_duration_is_the_texts_own_and_ten_minutes_are_too_long(model: Speech
     sentence = refusal(model, setting(duration=600.0))
     assert sentence.startswith("A duration of 600 s is too far from what this text usually takes (")
     assert "between 0 and 600 s, not at 601" in refusal(model, setting(duration=601.0))
-    told = spoken(model, setting(duration=2.0, post_process=False))
-    assert told.trace.demasking.passages[0].codes.shape[1] == 50
+    assert spoken(model, setting(duration=2.0, post_process=False)).trace.demasking.passages[0].codes.shape[1] == 50
 
 
 def test_a_precision_that_the_device_lacks_is_replaced(model: SpeechModel) -> None:

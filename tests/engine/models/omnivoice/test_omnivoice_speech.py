@@ -53,8 +53,7 @@ def pieces_of(model: OmniVoiceSpeech, text: str, chosen: Setting) -> tuple[list[
 
 def raw(model: OmniVoiceSpeech, trace: DemaskingTrace, passage: int = 0) -> np.ndarray:
     """A passage's codes decoded at once."""
-    codes = torch.from_numpy(trace.passages[passage].codes).long()
-    return WindowedHiggs(model.codec).whole(codes).samples
+    return WindowedHiggs(model.codec).whole(torch.from_numpy(trace.passages[passage].codes).long()).samples
 
 
 def test_what_is_said_and_how_it_was_filled_in(model: OmniVoiceSpeech) -> None:
@@ -102,8 +101,7 @@ def test_a_voice_is_continued_and_encoded_once(
     request = fresh.internals(scripted(fresh, TEXT, voice(), cloned)).request
     assert request.reference.shape[0] == 8
     assert request.reference.shape[1] > 50
-    synthesis = spoken(fresh, cloned)
-    assert synthesis.measurements.audio_seconds > 0.2
+    assert spoken(fresh, cloned).measurements.audio_seconds > 0.2
     # Another model of the same codec finds the codes on disk.
     other = load(root)
     monkeypatch.setattr("paretone.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
@@ -164,16 +162,14 @@ def test_without_a_voice_the_first_chunk_is_what_the_others_continue(
         return asked[-1]
 
     monkeypatch.setattr(OmniVoiceSpeech, "request", seen)
-    synthesis = spoken(model, setting(by_sentence=True), LONG)
-    first = synthesis.trace.demasking.passages[0].codes
+    first = spoken(model, setting(by_sentence=True), LONG).trace.demasking.passages[0].codes
     assert asked[0].reference.shape[1] == 0
     assert all(np.array_equal(one.reference.numpy(), first) for one in asked[1:])
 
 
 def test_long_texts_are_cut(model: OmniVoiceSpeech) -> None:
     options = setting().options
-    prompt = model.prompt(voice(), options, lambda: None)
-    prepared = model.passages(LONG * 8, voice(), prompt, options)
+    prepared = model.passages(LONG * 8, voice(), model.prompt(voice(), options, lambda: None), options)
     lengths = [one.frames / 25 for one in prepared.passages]
     assert sum(lengths) > 30
     assert max(lengths) < 20

@@ -128,8 +128,7 @@ def test_releases_as_trainings_leave_them(tmp_path: Path) -> None:
 def test_audio_is_the_same_for_every_number_of_frames_per_call(clone: QwenSpeech, recording: Voice) -> None:
     expected, pieces = None, {}
     for count in (1, 2, 5, 300):
-        given = setting(BASE, frames_per_call=count)
-        streamed, whole = collected(stream(clone, TEXT, recording, given))
+        streamed, whole = collected(stream(clone, TEXT, recording, setting(BASE, frames_per_call=count)))
         pieces[count] = len(streamed)
         assert np.array_equal(np.concatenate([one.samples for one in streamed]), whole.samples)
         expected = whole.samples if expected is None else expected
@@ -175,8 +174,7 @@ def test_a_dialect_must_be_a_language(tmp_path: Path) -> None:
     root = folder_of("custom_voice")
     talker = json.loads((root / "config.json").read_text(encoding="utf-8"))["talker_config"]
     dialects = {"spk_is_dialect": {"Ryan": "Unheard_Dialect", "Dylan": "Beijing_Dialect"}}
-    folder = changed(root, tmp_path / "own", talker_config=talker | dialects)
-    model = load(CUSTOM, folder)
+    model = load(CUSTOM, changed(root, tmp_path / "own", talker_config=talker | dialects))
     with pytest.raises(SettingError, match="knows no language 'unheard_dialect'; it knows"):
         speak(model, RYAN)
     assert len(speak(model, DYLAN).samples)
@@ -326,8 +324,7 @@ def test_packed_weights_speak(custom: QwenSpeech, bits: str) -> None:
     packed = used("weight_only", bits=bits, anyway=True)
     said = speak(custom, RYAN, packed)
     assert any("rounded to" in note for note in said.notes) and len(said.samples)
-    drafted = synthesise(custom, TEXT, RYAN, setting(CUSTOM, packed))
-    assert np.array_equal(said.samples, drafted.samples)
+    assert np.array_equal(said.samples, synthesise(custom, TEXT, RYAN, setting(CUSTOM, packed)).samples)
     networks = custom.networks(resolve(custom.info, setting(CUSTOM, packed)))
     assert networks.target.tokens.predictor is not custom.own.tokens.predictor
 
@@ -443,8 +440,7 @@ def test_weights_are_read_strictly(tmp_path: Path) -> None:
     rewritten(path, lambda weights: weights.update(strange=torch.ones(2)))
     assert "holds 'strange'" in refused(CUSTOM, folder)
     shutil.copy(folder_of("custom_voice") / path.name, path)
-    codec = folder / "speech_tokenizer" / path.name
-    rewritten(codec, lambda weights: weights.pop("decoder.pre_conv.conv.bias"))
+    rewritten(folder / "speech_tokenizer" / path.name, lambda weights: weights.pop("decoder.pre_conv.conv.bias"))
     assert "pre_conv.conv.bias" in refused(CUSTOM, folder)
 
 

@@ -81,8 +81,7 @@ def test_sequences_are_what_the_model_reads_when_it_speaks(model: str, voice: Vo
     teacher, speech = teacher_of(model, releases[model]), load(model, releases[model])
     who = {BASE: voice, CUSTOM: RYAN, DESIGN: Voice("A calm man.", "", "", "")}[model]
     more = {BASE: {"continue": False}, CUSTOM: {}, DESIGN: {"instruction": who.id}}[model]
-    greedy = {"temperature": 0.0, "inner_temperature": 0.0, **more}
-    given = setting(model, **greedy)
+    given = setting(model, **{"temperature": 0.0, "inner_temperature": 0.0, **more})
     ((forced,),) = own_speech(speech, [Utterance(TEXT, who)], given, Observer())
     ((_, decoding),) = speech.decodings(scripted(speech, TEXT, who, given))
     codes = np.array([code for cycle in decoding for code in cycle.codes]).reshape(-1, 8)
@@ -122,8 +121,7 @@ def test_a_student_is_trained_resumed_heard_and_exported(
     monkeypatch.setattr(models, "load_model", loaded)
     console, place = Console(capsys), ("--model", CUSTOM, "--folder", root)
     given = (*place, "--sentences", 0, "--manifest", manifest, "--layers", "0,2", "--work", tmp_path / "work", "--json")
-    first = console.data("train", "spade", *given, "--steps", 2)
-    assert first["retained"] == "0,2"
+    assert console.data("train", "spade", *given, "--steps", 2)["retained"] == "0,2"
     again = console.data("train", "spade", *given, "--steps", 4, "--resume")
     assert again["steps"] == 4 and len(load_file(again["checkpoint"])) == 2 + 2 * 11, "layers, norm and head alone"
     speech: QwenSpeech = load(CUSTOM, root)
@@ -201,8 +199,7 @@ def test_what_cannot_be_done_is_said(root: Path, tmp_path: Path) -> None:
     assert spade.why_not(info) == "" and "to a frame of 8 codes" in draft.why_not(info)
     with pytest.raises(SettingError, match=r"A draft cannot be exported: .* frame of 16 codes"):
         export_language(LanguageExport(CUSTOM, "draft", tmp_path / "out", model_folder=str(root)), Observer())
-    model = paretone.load(CUSTOM, folder=root, device="cpu")
-    profile = model.speak(TEXT, voice="ryan").profile()
+    profile = paretone.load(CUSTOM, folder=root, device="cpu").speak(TEXT, voice="ryan").profile()
     for target in ("transformers", "vllm", "gguf"):
         with pytest.raises(ProfileError, match=r"frame of 16 codes, which .* does not know\. The profile runs"):
             export(profile, target, tmp_path / "out", Observer(), str(root))

@@ -85,11 +85,9 @@ def test_untrained_few_evaluations_are_euler_steps_and_the_temperature_scales_th
     few_2 = few(flow, with_interval(), 2).whole(SPEECH)
     torch.testing.assert_close(few_2, euler, atol=1e-5, rtol=0)
     estimator, quiet = with_interval(learnt=True), small_flow()
-    learnt = few(flow, estimator, 2).whole(SPEECH)
-    assert (learnt - few_2).abs().max() > 0.01, "it hears how far an evaluation goes"
+    assert (few(flow, estimator, 2).whole(SPEECH) - few_2).abs().max() > 0.01, "it hears how far an evaluation goes"
     quiet.noise *= 0.5
-    calm = few(flow, estimator, 2, 0.5).whole(SPEECH)
-    torch.testing.assert_close(calm, few(quiet, estimator, 2).whole(SPEECH))
+    torch.testing.assert_close(few(flow, estimator, 2, 0.5).whole(SPEECH), few(quiet, estimator, 2).whole(SPEECH))
 
 
 def test_few_evaluations_streamed_are_those_of_the_whole(flow: TokenToMel) -> None:

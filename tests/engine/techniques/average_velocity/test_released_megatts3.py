@@ -51,8 +51,7 @@ def test_untrained_it_is_the_official_velocity_to_the_bit() -> None:
     with torch.no_grad():
         velocity = official.follow(state, prompt, known, times, None)
         assert velocity.abs().max() > 0.01
-        same = torch.stack([times, times], dim=-1)
-        assert student.follow(state, prompt, known, same, None).equal(velocity)
+        assert student.follow(state, prompt, known, torch.stack([times, times], dim=-1), None).equal(velocity)
         further = torch.stack([times, torch.ones(2)], dim=-1)
         assert student.follow(state, prompt, known, further, None).equal(velocity), "nothing is learnt yet"
 

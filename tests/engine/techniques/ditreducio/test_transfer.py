@@ -63,18 +63,13 @@ def test_a_table_without_skips_changes_nothing() -> None:
 
 
 # --- With a model -----------------------------------------------------------------------------------------------------
-def job(steps: int = 4) -> tuple:
+def test_report_says_what_was_spoken_by_whom() -> None:
     model = small_speech.load()
-    setting = small_speech.setting(steps).with_technique(UsedTechnique("ditreducio", Values(threshold=0.5)))
+    setting = small_speech.setting(4).with_technique(UsedTechnique("ditreducio", Values(threshold=0.5)))
     other = Voice("other", "Other", "other.wav", "A short prompt.")
     calibrated = [Utterance("One sentence.", small_speech.VOICE)]
     unseen = [Utterance("Another one. Not this.", small_speech.VOICE), Utterance("A third.", other)]
-    return model, calibrate_model(model, calibrated, setting, Recorder()).table, calibrated, unseen, setting
-
-
-def test_report_says_what_was_spoken_by_whom() -> None:
-    model, table, calibrated, unseen, setting = job()
-    recorder = Recorder()
+    table, recorder = calibrate_model(model, calibrated, setting, Recorder()).table, Recorder()
     report = measure_transfer(model, table, calibrated, unseen, setting, recorder)
     assert report.table == table.fingerprint and (report.threshold, report.metric) == (0.5, "mae")
     assert [(one.sentence.text, one.sentence.voice) for one in (*report.calibrated, *report.unseen)] == [

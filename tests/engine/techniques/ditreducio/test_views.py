@@ -172,8 +172,7 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     table = calibrated(model, threshold=0.02).table
     assert table.skipped_share > 0
     direct = Direct(model)
-    plain = run_through(direct.calibration_target, Stages(Observer(), 1))
-    torch.testing.assert_close(plain, direct.end)
+    torch.testing.assert_close(run_through(direct.calibration_target, Stages(Observer(), 1)), direct.end)
     skipped = run_through(direct.calibration_target, Stages(Observer(), 1), table=table)
     spoken = synthesise(model, SAID.text, SAID.voice, using(table.fingerprint), (table,))
     expected = torch.from_numpy(spoken.trace.mel)
@@ -198,8 +197,7 @@ def test_latencies_are_compared_within_rounds(model: F5Speech) -> None:
     for one in bars.series:
         assert all(low <= value <= high for low, value, high in zip(one.low, one.values, one.high, strict=True))
         assert one.notes[0] == "100 % of the baseline, paired"
-    latencies = {"baseline": {"m": [1.0, 2.0, 4.0]}, "t": {"m": [0.5, 1.5, 1.0]}}
-    assert share(latencies, "t", "m") == 0.5
+    assert share({"baseline": {"m": [1.0, 2.0, 4.0]}, "t": {"m": [0.5, 1.5, 1.0]}}, "t", "m") == 0.5
 
 
 def test_similarity_is_to_the_voices_recording() -> None:

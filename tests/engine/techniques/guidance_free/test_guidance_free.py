@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from paretone import bench
@@ -23,6 +22,7 @@ from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
+from paretone.models.files.checkpoints import metadata_of
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
@@ -49,8 +49,7 @@ def test_weights_are_official_and_say_what_they_are(tmp_path: Path) -> None:
     written = deliver(out, weights.contents(), lambda done, total: None)
     companions = [one for one in ("model.yaml", "vocab.txt") if (MODEL.folder / one).is_file()]
     assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *companions]
-    with safe_open(written[0], framework="pt") as file:
-        assert file.metadata() == METADATA
+    assert metadata_of(written[0]) == METADATA
     again = deliver(tmp_path / "again", weights.contents(), lambda done, total: None)
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written], "the same to the byte"
     assert deliver(out, weights.contents(), lambda done, total: None) == written

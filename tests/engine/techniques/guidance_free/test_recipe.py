@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
+from safetensors.torch import load_file
 
 from paretone import cli
 from paretone.errors import Cancelled, SettingError, TrainingError
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.checkpoints import fingerprint, metadata_of
 from paretone.models.files.trained_weights import WEIGHT_SETS, find_weight_sets
 from paretone.paths import own_place, resource
 from paretone.setting.knobs import Values
@@ -33,7 +33,7 @@ from paretone.training.requests import TrainingProgress
 from paretone.training.runs import RECORDINGS
 from paretone.training.session import CHECKPOINT, Diverged, Intervals
 from tests.disk import tiny_disk
-from tests.engine.training.learning import SHARE, Recorder
+from tests.engine.training.learning import SHARE, Recorder, same_weights
 from tests.engine.training.toy_model import toy_examples, toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
@@ -209,8 +209,7 @@ def test_the_export_is_a_checkpoint_that_says_what_it_is(tmp_path: Path, checkpo
     assert recipe.file_name == "w-0.67.safetensors"
     path = tmp_path / recipe.file_name
     recipe.save(path)
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata()
+    metadata = metadata_of(path)
     what = {"cfg_free": "true", "weight": "0.666667", "equivalent_guidance": "2", "method": DISTILLATION, "steps": "1"}
     how = {"times": "swayed", "stop_gradient": "true", "weight_warm_up": "0.1", "warm_up": "2"}
     assert metadata == what | how | {"base": fingerprint(checkpoint.path)}
@@ -245,16 +244,14 @@ def test_muon_goes_on_where_it_stopped(checkpoint: F5Checkpoint, examples: Examp
     recipe.step(1, 0.1)
     resumed.restore(copy.deepcopy(recipe.state()))
     assert recipe.step(2, 0.2) == resumed.step(2, 0.2)
-    for one, other in zip(recipe.model.parameters(), resumed.model.parameters(), strict=True):
-        assert torch.equal(one, other)
+    assert same_weights(recipe.model, resumed.model)
 
 
 def test_the_bundled_weights_were_made_from_the_bundled_model():
     folder, name, weight = resource("models", "f5-mini"), "w-0.67", 2 / 3
     path = folder / "cfg_free" / f"{name}.safetensors"
     assert path.stat().st_size < 16.5e6
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata()
+    metadata = metadata_of(path)
     assert metadata["cfg_free"] == "true" and float(metadata["weight"]) == pytest.approx(weight, abs=1e-6)
     assert float(metadata["equivalent_guidance"]) == pytest.approx(recipe.equivalent_guidance(weight), abs=1e-5)
     assert metadata["method"] in recipe.METHODS and metadata["base"] == fingerprint(folder / "model.safetensors")
@@ -282,18 +279,12 @@ def _run(job: GuidanceFreeRequest, recorder: Recorder | None = None, corpus=Corp
     return recipe.fine_tune(request, options, recorder, INTERVALS, corpus), recorder
 
 
-def _weights(path: str) -> dict[str, torch.Tensor]:
-    with safe_open(path, framework="pt") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-
-
 def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest, tmp_path: Path):
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
     assert checkpoint == own_place("f5-mini") / WEIGHT_SETS / "w-0.50.safetensors"
     assert tuned.steps == 4 and set(tuned.validation) > {"gap"}
-    with safe_open(tuned.checkpoint, framework="pt") as file:
-        assert file.metadata()["cfg_free"] == "true"
+    assert metadata_of(checkpoint)["cfg_free"] == "true"
     log = checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
     header, first, *_, last = map(json.loads, log.splitlines())
     assert header["options"]["weight"] == 0.5
@@ -333,7 +324,7 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
         """Stands for a power cut."""
 
     straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
-    wanted = _weights(straight.checkpoint)
+    wanted = load_file(straight.checkpoint)
     model = torch.load(tmp_path / "straight" / CHECKPOINT, weights_only=True)["state"]["model"]
     ways = (Cancelled, 2, r"step 2.*to resume from"), (Killed, 3, None)
     for error, at, words in workload(ways, ways[:1]):
@@ -348,7 +339,7 @@ def test_stopped_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequ
         assert torch.load(work / CHECKPOINT, weights_only=True)["step"] == 2
         resumed, recorder = _run(job, work=work, resume=True, export=tmp_path / f"of-{error.__name__}")
         assert [one.step for one in recorder.seen if one.losses] == [3, 4]
-        found = _weights(resumed.checkpoint)
+        found = load_file(resumed.checkpoint)
         assert found.keys() == wanted.keys() and all(torch.equal(found[name], wanted[name]) for name in wanted)
         trained = torch.load(work / CHECKPOINT, weights_only=True)["state"]["model"]
         assert all(torch.equal(value, trained[name]) for name, value in model.items())
@@ -432,8 +423,7 @@ def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: Gu
     assert [(one.steps, one.stage) for one in find_weight_sets([folder], base)] == [(4, False), (1, True), (3, True)]
     (first, *_) = guidance_free.fitting(replace(known("f5-mini"), weight_sets=find_weight_sets([folder], base)), 0.5)
     assert first.path == tuned.checkpoint
-    with safe_open(tuned.checkpoint, framework="pt") as file:
-        assert file.metadata()["times"] == "uniform"
+    assert metadata_of(Path(tuned.checkpoint))["times"] == "uniform"
     with pytest.raises(TrainingError, match="times = 'uniform', not 'swayed'"):
         _run(job, resume=True)
     with pytest.raises(SettingError, match="numbers of steps from 1"):
@@ -448,7 +438,6 @@ def test_the_command_passes_every_choice_on(job: GuidanceFreeRequest, capsys: py
     assert sum(row.held_out for row in read_manifest(Path(job.work) / RECORDINGS)) == 5
     path = Path(json.loads(capsys.readouterr().out)["checkpoint"])
     for one in (path, path.with_stem("w-0.50-after-1-steps")):
-        with safe_open(one, framework="pt") as file:
-            said = file.metadata()
+        said = metadata_of(one)
         chosen = [said[one] for one in ("times", "stop_gradient", "weight_warm_up", "warm_up")]
         assert chosen == ["uniform", "false", "0", "3"]

@@ -107,8 +107,7 @@ def test_a_profile_keeps_it_and_damage_is_named_by_its_field() -> None:
         with pytest.raises(ProfileError, match=said):
             PlacedGrid.from_json({**placed(speech).to_json(), **change}, "grid")
     info = dataclasses.replace(speech.info, id="f5-mini")
-    belonging = dataclasses.replace(placed(speech).compatibility, model="f5-mini")
-    grid = PlacedGrid(belonging, TIMES, origin="searched")
+    grid = PlacedGrid(dataclasses.replace(placed(speech).compatibility, model="f5-mini"), TIMES, origin="searched")
     chosen = dataclasses.replace(using(grid), model="f5-mini")
     assert dataclasses.replace(grid, origin="other words").fingerprint == grid.fingerprint
     assert dataclasses.replace(grid, times=(0.0, 0.1, 0.4, 1.0)).fingerprint != grid.fingerprint

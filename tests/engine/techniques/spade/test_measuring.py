@@ -118,8 +118,7 @@ def test_the_figures_are_means_over_utterances() -> None:
     assert found.low == (1.0, 0.0) and found.high == (3.0, 0.5)
     found = bootstrapped(WORD_ERROR, np.array([[1.0], [0.0]]), np.array([3, 9]), baseline=0.1)
     assert found.values == pytest.approx((0.25,)) and found.baseline == 0.1, "weighted by words"
-    noise = np.random.default_rng(1).normal(0, 1, (12, 3))
-    found = bootstrapped(DIVERGENCE, noise * [0.01, 1, 1] + [10, 0, 0])
+    found = bootstrapped(DIVERGENCE, np.random.default_rng(1).normal(0, 1, (12, 3)) * [0.01, 1, 1] + [10, 0, 0])
     assert found.ranks == ((0, 0), (1, 2), (1, 2)), "a clear ranking is certain, and a tie is not"
     found = bootstrapped(WORD_ERROR, np.tile([0.8, 0.0, 0.0, 0.0], (5, 1)), np.full(5, 9))
     assert found.ranks == ((0, 0), (1, 3), (1, 3), (1, 3))
