@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from paretone.checks.speech import FLOOR, FRAME_SECONDS, LEVEL_SECONDS, VOWELS, Speech, runs, syllables
 from paretone.measure.loudness import FULL_SCALE
+from paretone.wording import counted
 
 Found = tuple[float, float, float, str]
 """Start and end in seconds, sureness from 0 to 1, and a sentence."""
@@ -37,7 +38,8 @@ def clipped(speech: Speech) -> Iterator[Found]:
     flat = [one for one in runs(at_top) if one[1] - one[0] >= 3]
     if flat:
         sure = sureness(np.log2(len(flat) / max(0.1, speech.seconds)), np.log2(0.55), 1.0)
-        yield flat[0][0] / speech.rate, flat[-1][1] / speech.rate, sure, f"{len(flat)} peaks are cut off."
+        many = counted(len(flat), "peak is", "peaks are")
+        yield flat[0][0] / speech.rate, flat[-1][1] / speech.rate, sure, f"{many} cut off."
     else:
         place, over = int(size.argmax()) / speech.rate, 20 * float(np.log10(highest))
         yield place, place, sureness(over, 6.0, 1.0), f"{over:.1f} dB above full scale, which clips in 16-bit files."
