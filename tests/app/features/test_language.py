@@ -40,7 +40,6 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest.FixtureRequest) -> MainWindow:
-    """Whose model that is."""
     choose(shared_window, "lm-mini", surroundings, TEXT, {"speed": 2.0}, QtBot(request))
     return shared_window
 

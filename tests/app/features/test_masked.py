@@ -28,13 +28,11 @@ LOADS = "OmniVoice"
 
 @pytest.fixture(scope="module")
 def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the small release."""
     return write_release(tmp_path_factory.mktemp("masked"))
 
 
 @pytest.fixture(scope="module")
 def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest.FixtureRequest) -> MainWindow:
-    """Whose model that is."""
     choose(shared_window, "OmniVoice", surroundings, TEXT, OPTIONS, QtBot(request))
     return shared_window
 
@@ -96,7 +94,6 @@ def cautioned(window: MainWindow) -> str:
 
 @pytest.fixture
 def own_window(make_window: MakeWindow, parts: str, surroundings: Path, qtbot: QtBot) -> Iterator[MainWindow]:
-    """Such a window for one test alone."""
     with window_with("OmniVoice", surroundings, TEXT, OPTIONS, make_window, qtbot, parts) as made:
         yield made
 

@@ -19,7 +19,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import INSPECT, FeatureAction, MainStep, MenuPart, Place, Region
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import SMALL, close, of, ready
+from tests.app.conftest import SMALL, activated, close, of, ready
 from tests.engine import small_speech
 
 HELD = Qt.KeyboardModifier
@@ -85,13 +85,8 @@ COUNTER = Feature(
 
 def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(
-        theme,
-        settings,
-        tmp_path / "data",
-        lambda post: EngineThread(post, small_speech.load),
-        (*of(f"{SMALL} strategy threshold views lab studies tradeoff guide"), COUNTER),
-    )
+    parts = (*of(f"{SMALL} strategy threshold views lab studies tradeoff guide"), COUNTER)
+    window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load), parts)
     presenter = window.features["counter"]
     ready(window, qtbot)
     assert presenter.loads == 1 and presenter.takes is window.features["takes"]
@@ -104,8 +99,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     before = presenter.asked.count("refresh")
     presenter.changed.emit()
     assert presenter.asked.count("refresh") == before + 1
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     qtbot.keyClick(window, Qt.Key.Key_F9, HELD.ControlModifier | HELD.AltModifier | HELD.ShiftModifier)
     assert presenter.asked.count("refresh") == before + 2, "its shortcut"
     bar = [one.text() for one in window.menuBar().actions()]

@@ -19,6 +19,7 @@ from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind
 from tests.app.conftest import activated, on_screen
+from tests.app.sharing import borrowed  # noqa: F401
 
 LOOKED_AT = ("takes",)
 
@@ -27,8 +28,7 @@ def place_in(window: MainWindow, widget: QWidget) -> QRect:
     return QRect(widget.mapTo(window, QPoint()), widget.size())
 
 
-def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_window: MainWindow) -> None:
-    window = borrowed_window
+def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(window: MainWindow) -> None:
     places = {place.name: dock.geometry() for place, dock in window.workspaces}
     window.notices.say("A sentence.")
     banner = window.notices.banner
@@ -55,8 +55,8 @@ def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
-def test_new_figures_are_not_covered(borrowed_window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
-    window, banner, before = borrowed_window, borrowed_window.notices.banner, borrowed_window.size()
+def test_new_figures_are_not_covered(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    banner, before = window.notices.banner, window.size()
     window.resize(*size)
     window.workspaces.switch(LISTEN)
     docks, meters = window.workspaces.shown, window.workspaces["meters"]
@@ -78,10 +78,10 @@ def test_new_figures_are_not_covered(borrowed_window: MainWindow, qtbot: QtBot, 
     window.workspaces.default_layout()
 
 
-def test_escape_dismisses_what_was_said_but_a_question_waits(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
-    table = borrowed_window.panels["takes"].table
-    borrowed_window.activateWindow()
+def test_escape_dismisses_what_was_said_but_a_question_waits(window: MainWindow, qtbot: QtBot) -> None:
+    notices, banner = window.notices, window.notices.banner
+    table = window.panels["takes"].table
+    window.activateWindow()
     table.setFocus()
     said: list[str] = []
     notices.ask("Which one?", ("This", "That"), said.append)
@@ -97,8 +97,8 @@ def test_escape_dismisses_what_was_said_but_a_question_waits(borrowed_window: Ma
     assert said == ["That"] and not banner.isVisible()
 
 
-def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(borrowed_window: MainWindow) -> None:
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(window: MainWindow) -> None:
+    notices, banner = window.notices, window.notices.banner
     for number in range(MOST + 2):
         notices.say(f"Sentence {number}.", "info")
     shown = [one.message.sentence for one in banner.cards]
@@ -122,13 +122,13 @@ def test_a_few_are_shown_the_newest_at_the_corner_and_those_that_stay_come_back(
     assert [one.message.sentence for one in banner.cards] == ["Error 0.", "Error 1."]
 
 
-def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+def test_what_puts_data_at_risk_stays_until_it_is_dismissed(window: MainWindow, qtbot: QtBot) -> None:
+    notices, banner = window.notices, window.notices.banner
     notices.say("The disk is full: the take is not kept.", "warning", at_risk=True)
     notices.say("An error.", "error")
     notices.say("Choose a take first.")
-    borrowed_window.action.baseline.trigger()
-    assert borrowed_window.jobs.busy
+    window.action.baseline.trigger()
+    assert window.jobs.busy
     assert [one.message.sentence for one in banner.cards] == ["The disk is full: the take is not kept.", "An error."]
     notices.say("Something else.", "info")
     assert banner.text == "Something else."
@@ -139,24 +139,23 @@ def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: Mai
     assert not banner.isVisible()
 
 
-def test_messages_go_by_themselves(borrowed_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_go_by_themselves(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "LASTING", {"info": 0.1, "warning": 0.1})
-    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    notices, banner = window.notices, window.notices.banner
     notices.look_back()
     notices.say("An error.", "error")
     notices.say("Read me.", "info")
-    activated(borrowed_window, qtbot)
-    borrowed_window.action.message.trigger()
+    activated(window, qtbot)
+    window.action.message.trigger()
     assert banner.isAncestorOf(QApplication.focusWidget())
     qtbot.wait(1500)
     assert banner.text == "Read me.", "while it has the focus it stays"
-    borrowed_window.panels["setup"].text.setFocus()
+    window.panels["setup"].text.setFocus()
     qtbot.waitUntil(lambda: banner.text == "An error.")
     assert notices.missed == 1
 
 
-def test_keys_reach_dismiss_and_leave_messages(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_keys_reach_dismiss_and_leave_messages(window: MainWindow, qtbot: QtBot) -> None:
     activated(window, qtbot)
     text, banner = window.panels["setup"].text, window.notices.banner
     text.setFocus()
@@ -172,8 +171,8 @@ def test_keys_reach_dismiss_and_leave_messages(borrowed_window: MainWindow, qtbo
     assert not banner.isVisible() and text.hasFocus()
 
 
-def test_all_messages_can_be_read_again(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, log = borrowed_window, borrowed_window.features["log"]
+def test_all_messages_can_be_read_again(window: MainWindow, qtbot: QtBot) -> None:
+    log = window.features["log"]
     for sentence, level in (("First.", "info"), ("Second.", "warning"), ("Third.", "error")):
         window.notices.say(sentence, level)
     window.notices.say("")

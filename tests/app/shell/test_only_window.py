@@ -83,7 +83,6 @@ def ended(command: list[str], folder: Path) -> str:
 
 
 def connected(folder: Path) -> QLocalSocket:
-    """A socket to the first window on ``folder``."""
     socket = QLocalSocket()
     socket.connectToServer(socket_name(folder))
     assert socket.waitForConnected(5000)

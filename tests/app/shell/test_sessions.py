@@ -27,6 +27,7 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs, Outcome
 from tests.app.conftest import SMALL, MakeWindow, activated, close, ready, run
 from tests.app.features.setup.test_choosing_models import choose
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.app.state import test_per_model as per_model
 from tests.engine import small_speech
 from tests.sound import RATE, NullSink
@@ -193,8 +194,7 @@ def test_the_first_start_plays_an_example_at_once(make_window: MakeWindow, null_
     assert again.state.comparison.take_a is None, "what was removed stays away"
 
 
-def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_what_the_user_types_comes_first(window: MainWindow, qtbot: QtBot) -> None:
     greeting = Greeting(window, QSettings("", QSettings.Format.IniFormat))
     window.state.selection.set_text("Something else.")
     window.first()
@@ -203,8 +203,7 @@ def test_what_the_user_types_comes_first(borrowed_window: MainWindow, qtbot: QtB
     greeting.deleteLater()
 
 
-def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_a_message_about_data_at_risk_is_not_covered(window: MainWindow, qtbot: QtBot) -> None:
     window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
     Greeting(window, QSettings("", QSettings.Format.IniFormat))
     window.first()

@@ -41,30 +41,29 @@ from paretone_app.widgets.layouts import Scrolled
 from tests.app.conftest import SMALL, MakeWindow, activated, close, in_front, ready, run
 from tests.app.damage import spoil
 from tests.app.holding import Posts
+from tests.app.sharing import borrowed  # noqa: F401
 
 LOOKED_AT = ("takes",)
 
 
-def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_a_key_that_can_do_nothing_now_says_why(window: MainWindow, qtbot: QtBot) -> None:
     assert not window.action.accelerated.isEnabled()
     qtbot.keyClick(window, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert window.status.text == window.action.accelerated.toolTip()
     assert "needs a strategy table" in window.status.text
 
 
-def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    activated(borrowed_window, qtbot)
-    borrowed_window.workspaces.go_to("strategy")
-    panel = borrowed_window.panels["strategy"]
+def test_a_panel_is_entered_where_its_work_is_done(window: MainWindow, qtbot: QtBot) -> None:
+    activated(window, qtbot)
+    window.workspaces.go_to("strategy")
+    panel = window.panels["strategy"]
     assert panel.pages.is_empty and QApplication.focusWidget() is panel.pages.empty.buttons[0]
     panel.pages.show_content(True)
-    borrowed_window.workspaces.go_to("strategy")
+    window.workspaces.go_to("strategy")
     assert QApplication.focusWidget() is panel.grid
 
 
-def test_the_factor_in_the_header_is_that_of_what_is_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_factor_in_the_header_is_that_of_what_is_shown(window: MainWindow, qtbot: QtBot) -> None:
     chosen, factor = window.state.selection, window.header.factor
     assert chosen.setting.techniques, "what is chosen is not the baseline"
     run(window, window.action.baseline, qtbot)
@@ -83,34 +82,34 @@ def test_the_factor_in_the_header_is_that_of_what_is_shown(borrowed_window: Main
     assert factor.text() == f"RTF {significant(measured)}", "what is chosen is the baseline"
 
 
-def test_escape_cancels(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    activated(borrowed_window, qtbot)
+def test_escape_cancels(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
+    activated(window, qtbot)
     shared_posts.hold_at(Progress)
-    borrowed_window.action["calibrate"].trigger()
-    assert borrowed_window.jobs.running[0].kind is Kind.CALIBRATE
-    assert borrowed_window.action.baseline.isEnabled(), "it would wait"
-    with qtbot.waitSignal(borrowed_window.jobs.ended) as blocker:
-        qtbot.keyClick(borrowed_window, Qt.Key.Key_Escape)
+    window.action["calibrate"].trigger()
+    assert window.jobs.running[0].kind is Kind.CALIBRATE
+    assert window.action.baseline.isEnabled(), "it would wait"
+    with qtbot.waitSignal(window.jobs.ended) as blocker:
+        qtbot.keyClick(window, Qt.Key.Key_Escape)
         shared_posts.go_on()
     assert blocker.args[1] is Outcome.CANCELLED
-    assert borrowed_window.features["strategy"].state.table is None
-    assert not borrowed_window.jobs.busy
+    assert window.features["strategy"].state.table is None
+    assert not window.jobs.busy
 
 
-def test_an_exception_anywhere_is_told_and_logged(borrowed_window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
+def test_an_exception_anywhere_is_told_and_logged(window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    catch_exceptions(borrowed_window)
+    catch_exceptions(window)
 
     def fail() -> None:
         raise ValueError("something odd")
 
-    with qtbot.waitSignal(borrowed_window.unexpected_happened):
+    with qtbot.waitSignal(window.unexpected_happened):
         thread = threading.Thread(target=fail)
         thread.start()
     thread.join()
-    qtbot.waitUntil(lambda: "ValueError: something odd" in borrowed_window.notices.banner.text)
-    assert "Traceback" in borrowed_window.panels["log"].plain_text()
+    qtbot.waitUntil(lambda: "ValueError: something odd" in window.notices.banner.text)
+    assert "Traceback" in window.panels["log"].plain_text()
 
 
 def test_the_first_window_fits_the_screen_with_its_frame(make_window: MakeWindow) -> None:
@@ -214,21 +213,21 @@ def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> 
     assert not any(isinstance(one, pg.PlotItem) or getattr(one, "menu", None) is not None for one in drawn)
 
 
-def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindow) -> None:
+def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:
     """See :mod:`paretone_app.shell.actions`."""
-    holders = (borrowed_window, borrowed_window.action, borrowed_window.notices, *borrowed_window.panels.values())
+    holders = (window, window.action, window.notices, *window.panels.values())
     kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
     kept += [(owner, key, one) for owner, _, held in kept if isinstance(held, dict) for key, one in held.items()]
     actions = [one for one in kept if isinstance(one[2], QAction)]
     assert len(actions) > 40
     assert [one for one in actions if not createdByPython(one[2])] == []
-    stack, undo = borrowed_window.panels["strategy"].undo_stack, borrowed_window.action.undo
+    stack, undo = window.panels["strategy"].undo_stack, window.action.undo
     assert not undo.isEnabled()
     stack.push(QUndoCommand("the name"))
     assert undo.isEnabled() and undo.text() == "&Undo: the name"
     undo.trigger()
-    assert not undo.isEnabled() and undo.text() == "&Undo" and borrowed_window.action.redo.text() == "&Redo: the name"
-    borrowed_window.action.redo.trigger()
+    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo: the name"
+    window.action.redo.trigger()
     assert undo.isEnabled()
 
 

@@ -19,6 +19,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.widgets.panel_parts import ShownPanel
 from tests.app.conftest import activated, in_front
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.workload import workload
 
 FAMILIES = sorted({one.family for one in catalogue.models()})
@@ -258,8 +259,7 @@ def test_whatever_is_gone_to_is_shown_after_models_of_another_family(
     assert not missed
 
 
-def test_each_go_to_of_the_menu_shows_the_panel_that_it_names(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_each_go_to_of_the_menu_shows_the_panel_that_it_names(window: MainWindow, qtbot: QtBot) -> None:
     titles = {place.title: place.name for place, _ in window.workspaces}
     actions = {one.text().removeprefix("Go to "): one for one in window.actions() if one.text().startswith("Go to ")}
     assert set(titles) <= set(actions)
@@ -273,8 +273,7 @@ def test_each_go_to_of_the_menu_shows_the_panel_that_it_names(borrowed_window: M
             qtbot.waitUntil(lambda panel=shown: not panel.visibleRegion().isEmpty(), timeout=5000)
 
 
-def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_real_window_goes_by_its_keys_and_its_rail(window: MainWindow, qtbot: QtBot) -> None:
     activated(window, qtbot)
     for index, workspace in reversed(list(enumerate(window.workspaces.there, start=1))):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{index}"), Qt.KeyboardModifier.ControlModifier)
@@ -291,8 +290,8 @@ def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWind
         assert button.accessibleName().startswith("Workspace ") and "Ctrl+" in button.toolTip()
 
 
-def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, before = borrowed_window, borrowed_window.size()
+def test_the_trade_off_has_most_of_the_room(window: MainWindow, qtbot: QtBot) -> None:
+    before = window.size()
     plot, host = window.workspaces["tradeoff"], window.workspaces.of(EXPLORE).host
     for size in ((1440, 900), (1024, 700)):
         window.resize(*size)
@@ -303,8 +302,8 @@ def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: 
     window.resize(before)
 
 
-def test_extra_room_goes_to_the_centre_and_the_sides_stay(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, docks = borrowed_window, borrowed_window.workspaces
+def test_extra_room_goes_to_the_centre_and_the_sides_stay(window: MainWindow, qtbot: QtBot) -> None:
+    docks = window.workspaces
 
     def widths() -> tuple[int, int]:
         return docks["setup"].width(), docks["meters"].width()
@@ -345,8 +344,7 @@ def test_extra_room_goes_to_the_centre_and_the_sides_stay(borrowed_window: MainW
     docks.default_layout()
 
 
-def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_what_applies_to_the_model_alone_is_offered(window: MainWindow, qtbot: QtBot) -> None:
     window.workspaces.switch(INSPECT)
     cards = window.workspaces.galleries[INSPECT].cards
 
@@ -356,8 +354,7 @@ def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow,
     qtbot.waitUntil(lambda: shown() == {"strategy", "threshold", "attention", "views", "transfer", "roofline", "grids"})
 
 
-def test_the_header_says_what_speaks(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_header_says_what_speaks(window: MainWindow, qtbot: QtBot) -> None:
     header, chosen = window.header, window.state.selection
     assert header.model.text() == chosen.entry.title == "F5 mini"
     assert header.voice.text() == chosen.speaker.title

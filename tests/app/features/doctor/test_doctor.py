@@ -14,6 +14,7 @@ from paretone.session.events import EngineReady
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import SMALL
+from tests.app.sharing import borrowed  # noqa: F401
 
 PARTS = f"{SMALL} extras doctor"
 
@@ -26,8 +27,7 @@ def closed(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: doctor.dialog is None and not doctor.findChildren(Background))
 
 
-def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_findings_are_shown_and_copied_without_private_folders(window: MainWindow, qtbot: QtBot) -> None:
     window.action["doctor"].trigger()
     dialog = window.features["doctor"].dialog
     assert dialog is not None and not dialog.copy_button.isEnabled() and "Looking" in dialog.page.toPlainText()
@@ -42,8 +42,7 @@ def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: 
     closed(window, qtbot)
 
 
-def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_the_status_bar_says_what_computes(window: MainWindow, qtbot: QtBot) -> None:
     button = window.features["doctor"].button
     assert button.isVisible() and button.line == window.state.machine.computing.line
     assert f"torch {torch.__version__} · CPU: " in button.line and "CPU: " in button.text()
@@ -59,9 +58,9 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
     closed(window, qtbot)
 
 
-def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, presenter = borrowed_window, borrowed_window.features["doctor"]
-    machine, found = window.state.machine, borrowed_window.state.machine.computing
+def test_a_card_that_is_not_used_is_said_aloud(window: MainWindow, qtbot: QtBot) -> None:
+    presenter = window.features["doctor"]
+    machine, found = window.state.machine, window.state.machine.computing
     idle = Computing("2.13.0", "CPU, 1 thread", "this is PyTorch's build for processors", "Do this.", "NVIDIA H100")
     ready = EngineReady(0, machine.device, machine.devices, machine.title, idle)
     machine.follow(ready)

@@ -14,8 +14,9 @@ from paretone_app.shell.entries import Findable
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
-from tests.app.conftest import SMALL
+from tests.app.conftest import SMALL, activated, chosen, run, typed
 from tests.app.features.tradeoff.using import POINTS
+from tests.app.sharing import borrowed  # noqa: F401
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 PARTS = f"{SMALL} lab studies tradeoff edit palette glossary"
@@ -23,8 +24,7 @@ LOOKED_AT = ("takes",)
 
 
 def focus(widget: QWidget, qtbot: QtBot) -> None:
-    widget.window().activateWindow()
-    qtbot.waitUntil(widget.window().isActiveWindow)
+    activated(widget.window(), qtbot)
     widget.setFocus()
     qtbot.waitUntil(widget.hasFocus)
 
@@ -39,32 +39,30 @@ def undo_all(window: MainWindow) -> None:
         window.action.undo.trigger()
 
 
-def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    panel, state = setup_of(borrowed_window), borrowed_window.state
+def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(window), window.state
     before = state.selection.seed
     focus(panel.seed, qtbot)
-    panel.seed.selectAll()
-    QTest.keyClicks(panel.seed, "7")
-    QTest.keyClick(panel.seed, KEY.Key_Return)
-    assert state.selection.seed == 7 and borrowed_window.action.undo.text() == "&Undo: set seed 7"
+    typed(panel.seed, "7", qtbot)
+    assert state.selection.seed == 7 and window.action.undo.text() == "&Undo: set seed 7"
     QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
     assert state.selection.seed == before == panel.seed.value()
     QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL | SHIFT)
     assert state.selection.seed == 7 == panel.seed.value()
     # What is being typed is undone first, by its key and from the menu.
-    for undo in (lambda: QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL), borrowed_window.action.undo.trigger):
+    for undo in (lambda: QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL), window.action.undo.trigger):
         state.editing.set_seed_locked(not state.selection.seed_locked)
         panel.seed.selectAll()
         QTest.keyClicks(panel.seed, "5")
         undo()
         assert state.selection.seed == 7 == panel.seed.value(), "not yet taken over"
-    undo_all(borrowed_window)
-    QTest.keyClick(borrowed_window, KEY.Key_Z, CONTROL)
-    assert borrowed_window.status.text == "Nothing to undo."
+    undo_all(window)
+    QTest.keyClick(window, KEY.Key_Z, CONTROL)
+    assert window.status.text == "Nothing to undo."
 
 
-def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    panel, state = setup_of(borrowed_window), borrowed_window.state
+def test_a_text_undoes_typing_and_then_the_window_its_last_entry(window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(window), window.state
     state.editing.set_seed(5)
     focus(panel.text, qtbot)
     assert not keeps(panel.text)
@@ -105,8 +103,7 @@ def test_fields_keep_their_keys_only_while_they_have_something_to_undo(qtbot: Qt
     assert not keeps(line) and not keeps(text)
 
 
-def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(window: MainWindow, qtbot: QtBot) -> None:
     focus(setup_of(window).seed, qtbot)
     window.action["copy_figures"].trigger()
     assert window.notices.banner.text.startswith("There are no figures to copy here; click a plot")
@@ -130,8 +127,7 @@ def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(borrowed_wind
 
 
 def make_take(window: MainWindow, qtbot: QtBot) -> str:
-    with qtbot.waitSignal(window.jobs.ended, timeout=120_000):
-        window.action.baseline.trigger()
+    run(window, window.action.baseline, qtbot)
     return window.state.comparison.take_a.id
 
 
@@ -155,22 +151,22 @@ def test_words_find_titles_before_all_else() -> None:
     assert search([other, load, unload], "laod modle") == [load], "misspelt"
 
 
-def test_an_action_is_found_by_its_words_and_done_or_says_why_not(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    entries = {(one.kind, one.title) for one in borrowed_window.features["palette"].entries()}
+def test_an_action_is_found_by_its_words_and_done_or_says_why_not(window: MainWindow, qtbot: QtBot) -> None:
+    entries = {(one.kind, one.title) for one in window.features["palette"].entries()}
     kinds = {"Action", "Model", "Voice", "Technique", "As published", "Setting", "Term"}
     assert kinds <= {kind for kind, _ in entries}
     assert ("Action", "Preferences") in entries and any(title.startswith("RTF") for _, title in entries)
-    focus(setup_of(borrowed_window).seed, qtbot)
-    finder = opened(borrowed_window, qtbot)
+    focus(setup_of(window).seed, qtbot)
+    finder = opened(window, qtbot)
     QTest.keyClicks(finder.search, "go to takes")
     assert finder.chosen is not None and (finder.chosen.title, finder.chosen.kind) == ("Go to Takes", "Action")
     QTest.keyClick(finder.search, KEY.Key_Return)
-    qtbot.waitUntil(lambda: borrowed_window.findChild(Palette) is None)
-    assert borrowed_window.panels["takes"].isVisible()
+    qtbot.waitUntil(lambda: window.findChild(Palette) is None)
+    assert window.panels["takes"].isVisible()
     # One that cannot be done says why.
-    focus(setup_of(borrowed_window).seed, qtbot)
-    borrowed_window.state.undo_stack.clear()
-    finder = opened(borrowed_window, qtbot)
+    focus(setup_of(window).seed, qtbot)
+    window.state.undo_stack.clear()
+    finder = opened(window, qtbot)
     QTest.keyClicks(finder.search, "undo")
     assert finder.chosen is not None and finder.chosen.title == "Undo"
     QTest.keyClick(finder.search, KEY.Key_Return)
@@ -180,8 +176,8 @@ def test_an_action_is_found_by_its_words_and_done_or_says_why_not(borrowed_windo
     finder.reject()
 
 
-def test_what_is_chosen_by_name_comes_first_next_time(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, chosen, panel = borrowed_window, borrowed_window.state.selection, borrowed_window.panels["setup"]
+def test_what_is_chosen_by_name_comes_first_next_time(window: MainWindow, qtbot: QtBot) -> None:
+    chosen, panel = window.state.selection, window.panels["setup"]
 
     def choose(words: str, kind: str) -> str:
         window.action["palette"].trigger()
@@ -213,8 +209,8 @@ def test_what_is_chosen_by_name_comes_first_next_time(borrowed_window: MainWindo
         undo_all(window)
 
 
-def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, takes = borrowed_window, borrowed_window.panels["takes"]
+def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(window: MainWindow, qtbot: QtBot) -> None:
+    takes = window.panels["takes"]
     take = make_take(window, qtbot)
     takes.search.setText("no take has this")
     focus(setup_of(window).seed, qtbot)
@@ -231,25 +227,23 @@ def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(borrowed_window: Ma
     opened(window, qtbot).reject()
 
 
-def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    borrowed_window.action["preferences"].trigger()
-    dialog = borrowed_window.findChild(PreferencesDialog)
+def test_preferences_hold_at_once(window: MainWindow, qtbot: QtBot) -> None:
+    window.action["preferences"].trigger()
+    dialog = window.findChild(PreferencesDialog)
     qtbot.waitUntil(dialog.isVisible)
-    theme = borrowed_window.theme
+    theme = window.theme
     kept, other = theme.scheme, Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
-    dialog.scheme.setCurrentIndex(dialog.scheme.findData(other))
-    dialog.scheme.activated.emit(dialog.scheme.currentIndex())
+    chosen(dialog.scheme, other)
     assert theme.scheme is other
     theme.apply(kept)
     assert dialog.scheme.currentData() is kept, "follows the menu"
     devices = [dialog.device.itemData(one) for one in range(dialog.device.count())]
     assert devices[0] == "auto" and "cpu" in devices
-    with qtbot.waitSignal(borrowed_window.jobs.ended, timeout=120_000):
-        dialog.device.setCurrentIndex(devices.index("cpu"))
-        dialog.device.activated.emit(devices.index("cpu"))
-    assert borrowed_window.state.selection.device_wanted == "cpu"
-    assert Path(dialog.folder.text()) == borrowed_window.results.library.folder.parent
+    with qtbot.waitSignal(window.jobs.ended, timeout=120_000):
+        chosen(dialog.device, "cpu")
+    assert window.state.selection.device_wanted == "cpu"
+    assert Path(dialog.folder.text()) == window.results.library.folder.parent
     dialog.reject()
-    qtbot.waitUntil(lambda: borrowed_window.findChild(PreferencesDialog) is None)
-    borrowed_window.action.device_wanted.emit("auto")
-    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=120_000)
+    qtbot.waitUntil(lambda: window.findChild(PreferencesDialog) is None)
+    window.action.device_wanted.emit("auto")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=120_000)

@@ -29,10 +29,9 @@ from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
 @pytest.fixture
-def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
-    made = Presenter(tmp_path / "calibrations")
-    calibrated(made)
-    return made
+def presenter(presenter: Presenter) -> Presenter:
+    calibrated(presenter)
+    return presenter
 
 
 def opened(presenter: Presenter, qtbot: QtBot) -> ProfileDialog:
@@ -209,8 +208,7 @@ def export(window: MainWindow, qtbot: QtBot, target: str, folder: Path) -> Outco
     (dialog,) = window.findChildren(ProfileDialog)
     while dialog.target.currentData() != target:
         QTest.keyClick(dialog.target, Qt.Key.Key_Down)
-    dialog.path.selectAll()
-    QTest.keyClicks(dialog.path, str(folder))
+    type_path(dialog, folder, qtbot)
     with qtbot.waitSignal(window.jobs.ended) as ended:
         QTest.keyClick(dialog.path, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not window.findChildren(ProfileDialog))

@@ -18,6 +18,7 @@ from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.machine import Installing
 from paretone_app.widgets.panel_parts import InstallOffer
 from tests.app.conftest import SMALL
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
@@ -36,8 +37,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @needs_pip
-def test_one_click_installs_what_lacks(borrowed_window: MainWindow, tiny: None, qtbot: QtBot, tmp_path: Path) -> None:
-    window = borrowed_window
+def test_one_click_installs_what_lacks(window: MainWindow, tiny: None, qtbot: QtBot, tmp_path: Path) -> None:
     panel: TrainingPanel = window.panels["training"]
     panel.work.setText(str(tmp_path / "work"))
     window.features["training"].refresh()
@@ -54,18 +54,17 @@ def test_one_click_installs_what_lacks(borrowed_window: MainWindow, tiny: None, 
     window.notices.banner.clear()
 
 
-def test_the_list_says_which_packages_are_there(borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_says_which_packages_are_there(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Extra("search", "Searches", ("json",))
     for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.EXTRAS"):
         monkeypatch.setattr(place, (there, MISSING))
-    borrowed_window.action["extras"].trigger()
-    dialog = borrowed_window.features["extras"].dialog
+    window.action["extras"].trigger()
+    dialog = window.features["extras"].dialog
     offers = dialog.offers
     assert offers["search"].isHidden() and not offers["train"].isHidden()
     assert offers["train"].button.text() == "Install nowhere_to_be_found"
     dialog.reject()
     # What fails for lack of a package offers it.
-    window = borrowed_window
     monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
     window.jobs.ended.emit(job, Outcome.FAILED, extras.NO_TRAINING)

@@ -20,6 +20,7 @@ from paretone_app.features.listen.panel import ListenPanel
 from paretone_app.features.takes.table import TakesModel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.widgets.action import Action
+from tests.app.conftest import typed
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 
 
@@ -260,9 +261,7 @@ def test_a_lane_tells_everything_about_its_take(empty: Host, speech: np.ndarray,
     empty.listen.noted.connect(lambda *one: noted.append(one))
     empty.listen.heads[0].setFocus()
     press(empty, "t")
-    note.selectAll()
-    QTest.keyClicks(note, "Better #good")
-    QTest.keyClick(note, Qt.Key.Key_Return)
+    typed(note, "Better #good", qtbot)
     assert noted == [("told", "Better #good")]
 
 

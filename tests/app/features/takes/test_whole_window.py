@@ -16,12 +16,12 @@ from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, Shu
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress, TakeJudged
 from paretone_app.features.takes.presenter import TakeJudging, voice_of
-from paretone_app.features.takes.table import COLUMNS
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind, Outcome
 from tests.app.conftest import run
-from tests.app.features.takes.test_panel import take
+from tests.app.features.takes.test_panel import shown, take
 from tests.app.holding import Posts
+from tests.app.sharing import borrowed  # noqa: F401
 from tests.engine import small_speech
 from tests.voices import FIRST
 
@@ -38,14 +38,8 @@ def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     assert blocker.args[1] is Outcome.CANCELLED
 
 
-def cells(window: MainWindow, title: str) -> list[str]:
-    model = window.panels["takes"].table.model()
-    column = next(index for index, one in enumerate(COLUMNS) if one.title == title)
-    return [model.index(row, column).data() for row in range(model.rowCount())]
-
-
-def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
-    window, panel, compared = borrowed_window, borrowed_window.panels["takes"], borrowed_window.state.comparison
+def test_takes_are_played_compared_and_used_by_keys(window: MainWindow, qtbot: QtBot) -> None:
+    panel, compared = window.panels["takes"], window.state.comparison
     qtbot.waitUntil(lambda: window.features["player"].player.usable)
     for index in range(3):
         window.results.takes.add(take(index))
@@ -80,8 +74,7 @@ def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow,
     assert window.notices.banner.text == "Select one take in the Takes panel first."
 
 
-def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_a_cancelled_text_is_a_shorter_take(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     window.state.selection.set_text(TEXT)
     run(window, window.action.baseline, qtbot)
     whole = window.state.comparison.take_a
@@ -90,7 +83,7 @@ def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_
     window.action.baseline.trigger()
     qtbot.waitUntil(lambda: shared_posts.held)
     cancel(window, shared_posts, qtbot)
-    assert cells(window, "Setting")[0].startswith("Cancelled after 3 of 5 passages: ")
+    assert shown(window.panels["takes"], "Setting")[0].startswith("Cancelled after 3 of 5 passages: ")
     assert window.state.comparison.take_a is whole, "A stays what can be compared"
     (cut, kept) = window.results.library.summaries()
     assert (cut.unfinished, kept.unfinished) == ("cancelled after 3 of 5 passages", "")
@@ -102,8 +95,7 @@ def test_a_cancelled_text_is_a_shorter_take(borrowed_window: MainWindow, shared_
     window.state.comparison.set_b(None)
 
 
-def test_repeat_keeps_what_was_timed_so_far(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
-    window = borrowed_window
+def test_repeat_keeps_what_was_timed_so_far(window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
     repeat = window.action["repeat"]
     assert not repeat.isEnabled()
     window.state.selection.set_text("One.")
@@ -112,7 +104,7 @@ def test_repeat_keeps_what_was_timed_so_far(borrowed_window: MainWindow, shared_
     run(window, repeat, qtbot)
     take = window.state.comparison.take_a
     assert len(take.repeats) == 5 and window.results.library.summary(take.id).repeats == take.repeats
-    assert cells(window, "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
+    assert shown(window.panels["takes"], "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None)
     meters = window.features["meters"].meters
@@ -129,17 +121,14 @@ def test_repeat_keeps_what_was_timed_so_far(borrowed_window: MainWindow, shared_
     assert "7 repeats" in meters.summaries["A"].text()
 
 
-SUBMITTED = list[Command]
-
-
 @pytest.fixture
-def submitted(monkeypatch: pytest.MonkeyPatch) -> SUBMITTED:
+def submitted(monkeypatch: pytest.MonkeyPatch) -> list[Command]:
     monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 10)
     return []
 
 
 @pytest.fixture
-def jobs(submitted: SUBMITTED, qtbot: QtBot) -> Jobs:
+def jobs(submitted: list, qtbot: QtBot) -> Jobs:
     return Jobs(submitted.append)
 
 
@@ -150,7 +139,7 @@ def judged(jobs: Jobs) -> TakeJudging:
     made.shut_down()
 
 
-def test_takes_are_judged_one_by_one(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
+def test_takes_are_judged_one_by_one(judged: TakeJudging, jobs: Jobs, submitted: list, qtbot: QtBot) -> None:
     said: list[tuple[str, dict]] = []
     judged.judged.connect(lambda one, figures, _found: said.append((one, figures)))
     for index in range(2):
@@ -166,7 +155,7 @@ def test_takes_are_judged_one_by_one(judged: TakeJudging, jobs: Jobs, submitted:
     assert said == [(take(index).id, {"naturalness": 4.0}) for index in range(2)]
 
 
-def test_jobs_and_listening_tests_go_first(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
+def test_jobs_and_listening_tests_go_first(judged: TakeJudging, jobs: Jobs, submitted: list, qtbot: QtBot) -> None:
     judged.add(take(0))
     qtbot.waitUntil(lambda: bool(submitted))
     first = submitted[0].job
@@ -184,7 +173,7 @@ def test_jobs_and_listening_tests_go_first(judged: TakeJudging, jobs: Jobs, subm
     assert submitted[-1].take == take(0).id
 
 
-def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submitted: SUBMITTED, qtbot: QtBot) -> None:
+def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submitted: list, qtbot: QtBot) -> None:
     for index in range(3):
         judged.add(take(index))
     qtbot.waitUntil(lambda: bool(submitted))

@@ -14,15 +14,14 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.features.tour import Course, TourPresenter, placed
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
-from tests.app.conftest import SMALL
+from tests.app.conftest import SMALL, activated
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]
 PARTS = f"{SMALL} strategy threshold lab studies tradeoff export guide tour"
 
 
 def begin(window: MainWindow, qtbot: QtBot) -> TourPresenter:
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    activated(window, qtbot)
     window.action["tour"].trigger()
     return window.features.find(TourPresenter)
 
@@ -143,8 +142,7 @@ def test_escape_ends_it_at_any_stop_and_the_focus_returns(borrowed_window: MainW
     text = window.panels["setup"].text
     for number in (0, 2, 7):
         window.workspaces.switch(LISTEN)
-        window.activateWindow()
-        qtbot.waitUntil(window.isActiveWindow)
+        activated(window, qtbot)
         text.setFocus()
         tour = begin(window, qtbot)
         for _ in range(number):
