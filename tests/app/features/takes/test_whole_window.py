@@ -16,6 +16,7 @@ from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, Shu
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress, TakeJudged
 from paretone_app.features.takes.presenter import TakeJudging, voice_of
+from paretone_app.numbers import significant
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Jobs, Kind, Outcome
 from tests.app.conftest import run
@@ -104,7 +105,7 @@ def test_repeat_keeps_what_was_timed_so_far(window: MainWindow, shared_posts: Po
     run(window, repeat, qtbot)
     take = window.state.comparison.take_a
     assert len(take.repeats) == 5 and window.results.library.summary(take.id).repeats == take.repeats
-    assert shown(window.panels["takes"], "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
+    assert shown(window.panels["takes"], "RTF") == [significant(take.measurements.real_time_factor, 3)]
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None)
     meters = window.features["meters"].meters
