@@ -31,9 +31,10 @@ _TRAILING = r"(?<=\b\w)\.(?=\.(?!\.))|\.{2,}|-{2,}|[\"“”«»')\]}(\[{,;:!?�
 _CLIPPED = r"(?i:'(?:em|cause|til|bout|tis|twas|twere|round|n|nother|fraid|neath|nuff|tween|gainst)\b)"
 _DOTTED = r"(?a:(?:\w\.){2,}|[A-Za-z]\.)"
 _CHUNK = re.compile(
-    rf"((?:(?!{_CLIPPED})(?:{_LEADING}))*)({_DOTTED}(?!\.\.)(?=(?:{_TRAILING})*$)|.*?)((?:{_TRAILING})*)$"
+    rf"((?:(?!{_CLIPPED})(?>{_LEADING}))*+)({_DOTTED}(?!\.\.)(?=(?>{_TRAILING})*+$)|.*?)((?>{_TRAILING})*+)$"
 )
-"""Marks before a word, the word, with the full stop of an abbreviation, and marks after it."""
+"""Marks before a word, the word, with the full stop of an abbreviation, and marks after it. Possessive, so that
+the time of many dots does not double with each."""
 _INSIDE = re.compile(r"(\.{2,}|…|-{2,}|(?<=\w)[-–—~/:;,?!](?=\w)|—|(?<=[a-z])\.(?=[A-Z])|[()\[\]\"“”])")
 _CONTRACTED = re.compile(r"(?<=\w)(?:n't|'(?:s|ll|re|ve|d|m))$", re.IGNORECASE)
 _NOT = frozenset(

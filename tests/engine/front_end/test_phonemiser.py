@@ -91,6 +91,10 @@ def test_marks_are_what_is_heard_of_punctuation():
     assert found == '"→ [→( ]→) --→— —→— "→ (→( )→) ,→, …→…'
 
 
+def test_the_time_of_many_dots_does_not_double_with_each() -> None:
+    assert [one.text for one in tokens(f"well{'.' * 200}yes")] == ["well", "." * 200, "yes"]
+
+
 def test_parts_of_speech_follow_from_the_sentence():
     said = default_tagger()("They record a new record , and I read it .".split())
     assert said == ["PRP", "VBP", "DT", "JJ", "NN", ",", "CC", "PRP", "VBP", "PRP", "."]
