@@ -43,6 +43,11 @@ def significant(value: float, places: int = 9) -> str:
     return text if len(text.partition(".")[2]) <= places else f"{value:.{places}f}"
 
 
+def megabytes(done: float, total: float) -> str:
+    """Of bytes: "1.5 of 20.0 MB"."""
+    return f"{grouped(done / 1e6, 1)} of {grouped(total / 1e6, 1)} MB"
+
+
 def times(ratio: float) -> str:
     """A ratio of speeds or the like: ``1.76×``."""
     return f"{significant(ratio, 2)}×"

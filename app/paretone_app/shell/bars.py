@@ -221,8 +221,7 @@ class StatusLine(QObject):
         job = self._jobs.find(event.job)
         if job is None:
             return
-        self._progress.setRange(0, 1000)  # Bytes of large files are more than it can count.
-        self._progress.setValue(round(1000 * event.done / max(1, event.total)))
+        build.show_share(self._progress, event.done / max(1, event.total))
         left = event.seconds_left
         self._time_left.setText("" if left is None else f"about {rough_duration(left, tenths=False)} left")
         if event.text or self._at_something:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QLineEdit,
+    QProgressBar,
     QPushButton,
     QSizePolicy,
     QSplitter,
@@ -158,6 +159,12 @@ def column(*parts: Placed) -> QWidget:
     made = QWidget()
     fill(VBoxLayout(made), parts)
     return made
+
+
+def show_share(bar: QProgressBar, share: float) -> None:
+    """In thousandths: bytes of large files are more than a bar can count."""
+    bar.setRange(0, 1000)
+    bar.setValue(round(1000 * share))
 
 
 def row(*parts: Placed) -> QWidget:

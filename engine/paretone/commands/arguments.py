@@ -15,7 +15,7 @@ from paretone.commands import output
 from paretone.commands.technique_args import from_files, typed_technique, typed_techniques, with_file
 from paretone.commands.terminal import Session
 from paretone.errors import AudioError, SettingError, TextError
-from paretone.front_end.speakable import LARGEST_TEXT, require_words
+from paretone.front_end.speakable import LARGEST_TEXT, has_letters, require_words
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.voices import shipped_names
@@ -334,7 +334,7 @@ def several_utterances(options: argparse.Namespace, model: str, sentences: int) 
 
 def typed_lines(file: str) -> tuple[str, ...]:
     """Texts in a file (``-``: standard input), one per line with letters or digits. Raises :class:`TextError`."""
-    lines = tuple(line.strip() for line in _read(file).splitlines() if any(map(str.isalnum, line)))
+    lines = tuple(line.strip() for line in _read(file).splitlines() if has_letters(line))
     if not lines:
         raise TextError(f"The file {file} has no text; write one sentence on each line.")
     return lines

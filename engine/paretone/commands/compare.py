@@ -55,7 +55,7 @@ EPILOGUE = (
 )
 Item = TypeVar("Item")
 SIDES = ("A", "B")
-BESIDE = tuple(one for one in METRICS if one.relative and one.of is not None)
+RELATIVE = tuple(one for one in METRICS if one.relative and one.of is not None)
 """Figures of B relative to A."""
 Figures = dict[str, float | None]
 """By name; ``None``: not measured."""
@@ -120,18 +120,24 @@ class _Measured:
     runs: tuple[list[Figures], list[Figures]]
     """Of each repeat of A, and of B."""
     last: tuple[Synthesis, Synthesis]
-    beside: Figures
+    relative: Figures
+    """Of B relative to A."""
     why_not: str
-    """Why nothing was measured beside A, or ``""``."""
+    """Why B could not be measured relative to A, or ``""``."""
+
+    @cached_property
+    def figures(self) -> tuple[Figures, Figures]:
+        """Medians over the repeats, of A and of B."""
+        first, second = map(_medians, self.runs)
+        return first, second
 
     def to_json(self) -> dict[str, object]:
-        first, second = map(_medians, self.runs)
         return {
             "text": self.spoken.text,
-            "a": first,
-            "b": second,
+            "a": self.figures[0],
+            "b": self.figures[1],
             "speed_up": asdict(self.timing.speed_up["B"]),
-            **self.beside,
+            **self.relative,
         }
 
 
@@ -187,6 +193,8 @@ class _OfSide:
     name: str
     side: Side
     runs: list[list[Figures]]
+    by_text: list[Figures]
+    """Medians over the repeats."""
     takes: list[Synthesis]
     faults: list[Checked]
     alone: bool
@@ -197,12 +205,12 @@ class _OfSide:
         """Medians over the texts."""
         waits = [run["first_audio_seconds"] or 0.0 for one in self.runs for run in one]
         tail = None if self.alone else tail_interval(waits)[0]
-        return _medians([*map(_medians, self.runs)]) | {"first_audio_p90": tail}
+        return _medians(self.by_text) | {"first_audio_p90": tail}
 
     @cached_property
     def spreads(self) -> dict[str, Interval | None]:
         """Over the texts or, for a single text, over its repeats."""
-        rows = [*map(_medians, self.runs)] if len(self.runs) > 1 else self.runs[0]
+        rows = self.by_text if len(self.runs) > 1 else self.runs[0]
         return {name: None if self.alone else one for name, one in _spreads(rows).items() if name in SPREAD}
 
     @cached_property
@@ -256,8 +264,9 @@ class _Compared:
     def both(self) -> list[_OfSide]:
         found = []
         for place, (name, side) in enumerate(zip(SIDES, self.sides, strict=True)):
-            runs, takes = [one.runs[place] for one in self.measured], [one.last[place] for one in self.measured]
-            found.append(_OfSide(name, side, runs, takes, self.faults[place :: len(SIDES)], self.alone))
+            of_texts = [(one.runs[place], one.figures[place], one.last[place]) for one in self.measured]
+            runs, by_text, takes = map(list, zip(*of_texts, strict=True))
+            found.append(_OfSide(name, side, runs, by_text, takes, self.faults[place :: len(SIDES)], self.alone))
         return found
 
     @cached_property
@@ -270,13 +279,13 @@ class _Compared:
         return interval([one.speed_up["B"].median for one in timings]), interval([one.same.median for one in timings])
 
     @cached_property
-    def beside(self) -> tuple[Figures, dict[str, Interval | None]]:
+    def relative(self) -> tuple[Figures, dict[str, Interval | None]]:
         """Medians and spreads over the texts."""
-        rows = [one.beside for one in self.measured]
+        rows = [one.relative for one in self.measured]
         return _medians(rows), _spreads(rows)
 
     def to_json(self) -> dict[str, Any]:
-        evaluation, (speed_up, same), (beside, spreads) = self.evaluation, self.speed_up, self.beside
+        evaluation, (speed_up, same), (relative, spreads) = self.evaluation, self.speed_up, self.relative
         by_side = {one.name.lower(): one for one in self.both}
         return {
             **{name: one.to_json() for name, one in by_side.items()},
@@ -286,7 +295,7 @@ class _Compared:
             "clock": self.measured[0].timing.clock,
             "repeats": self.repeats,
             **({} if evaluation is None else {"evaluation_set": evaluation.words, "sha256": evaluation.sha256}),
-            **beside,
+            **relative,
             "judged": self.heard,
             "faults": {
                 name: [[each.to_json() for each in checks.findings] for checks in one.faults]
@@ -301,7 +310,7 @@ class _Compared:
         streamed = any(one.figures["streaming_difference"] is not None for one in self.both)
         lines = [] if self.evaluation is None else [self.evaluation.words, ""]
         lines += [*_texts_table(self.measured), *table_lines([one.cells(streamed) for one in self.both]), ""]
-        lines += [*self._speed_lines(), self._beside_line(), *self._busy_lines()]
+        lines += [*self._speed_lines(), self._relative_line(), *self._busy_lines()]
         lines += [f"{one.name}: {said}" for one in self.both for said in one.remarks]
         lines += _heard_lines(self.heard)
         for one in self.both:
@@ -326,11 +335,11 @@ class _Compared:
         doubt = "The interval includes 1: no difference in speed can be claimed."
         return [line] if speed_up.excludes_one else [line, doubt]
 
-    def _beside_line(self) -> str:
+    def _relative_line(self) -> str:
         """Sentence on the differences between the two sides' takes, or why there is none."""
-        medians, spreads = self.beside
+        medians, spreads = self.relative
         said = []
-        for one in BESIDE:
+        for one in RELATIVE:
             if (value := medians[one.name]) is not None:
                 spread = spreads[one.name]
                 bounds = "" if spread is None else _bounds(one, spread.low, spread.high)
@@ -425,8 +434,8 @@ def _measure(
         )
     except SettingError as error:
         distance, metrics, why_not = None, Metrics(), str(error)
-    beside = {one.name: one.of(last[1].measurements, metrics, distance) for one in BESIDE if one.of is not None}
-    return _Measured(spoken, timing, (first, second), last, beside, why_not)
+    relative = {one.name: one.of(last[1].measurements, metrics, distance) for one in RELATIVE if one.of is not None}
+    return _Measured(spoken, timing, (first, second), last, relative, why_not)
 
 
 def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] | None]:
@@ -527,14 +536,13 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     rows = [
         {
             "text": number,
-            "RTF A (s/s)": first["real_time_factor"],
-            "RTF B (s/s)": second["real_time_factor"],
+            "RTF A (s/s)": one.figures[0]["real_time_factor"],
+            "RTF B (s/s)": one.figures[1]["real_time_factor"],
             "B faster (times)": one.timing.speed_up["B"].median,
-            "log-mel distance (nat. log)": one.beside["log_mel_distance"],
-            "audio of A (s)": first["audio_seconds"],
+            "log-mel distance (nat. log)": one.relative["log_mel_distance"],
+            "audio of A (s)": one.figures[0]["audio_seconds"],
         }
         for number, one in enumerate(measured, start=1)
-        for first, second in (map(_medians, one.runs),)
     ]
     return [*table_lines(rows), "", "Medians over the texts:"]
 

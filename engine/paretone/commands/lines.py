@@ -32,7 +32,7 @@ from paretone.commands.subtitles import Timed, sentence_times, write_srt
 from paretone.commands.terminal import Session
 from paretone.errors import Cancelled, SettingError, TextError
 from paretone.front_end import MOST_CHARACTERS
-from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, parts
+from paretone.front_end.speakable import LARGEST_TEXT, PART_CHARACTERS, has_letters, parts
 from paretone.reading import first_line, legible, read_text
 from paretone.session.commands import Synthesise
 from paretone.wording import counted, grouped
@@ -120,7 +120,7 @@ def _rows(file: str) -> list[tuple[str, str]]:
     rows = []
     for number, row in enumerate(found, 1):
         text, name = (row.get(field) or "" for field in ("text", "name")) if isinstance(row, dict) else ("", "")
-        if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        if not isinstance(text, str) or not has_letters(text):
             raise TextError(f"Row {number} of the manifest {file} has no text; it needs a field text.")
         if not isinstance(name, str) or (name and not re.fullmatch(r"[\w][\w .-]*", name)):
             raise TextError(

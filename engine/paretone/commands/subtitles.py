@@ -10,7 +10,7 @@ import numpy as np
 
 from paretone import files
 from paretone.checks.speech import LEVEL_SECONDS, Speech, syllables
-from paretone.front_end.speakable import sentences
+from paretone.front_end.speakable import has_letters, sentences
 
 Timed = tuple[str, float, float]
 """A text, its start and its end in seconds."""
@@ -27,7 +27,7 @@ _AROUND = 30.0
 
 def sentence_times(speech: Speech) -> tuple[Timed, ...]:
     """Sentences of the speech's text. They end in the pauses that fit their syllables best, by dynamic programming."""
-    said = [one for one in sentences(speech.text) if any(map(str.isalnum, one))] or [speech.text]
+    said = [one for one in sentences(speech.text) if has_letters(one)] or [speech.text]
     begin, end = speech.span
     beats = np.array([(syllables(one) or len(one) / 3) + _BEATS for one in said])
     expected = beats / beats.sum() * (end - begin)

@@ -62,9 +62,14 @@ def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budg
     return [" ".join(parts) for parts in found]
 
 
+def has_letters(text: str) -> bool:
+    """Whether ``text`` has letters or digits, without which there is nothing to speak."""
+    return any(map(str.isalnum, text))
+
+
 def spoken_chunks(text: str, seconds: Callable[[str], float], budget: float) -> list[str]:
     """As :func:`chunks`. Raises :class:`TextError` for a text without letters and digits."""
-    if not any(map(str.isalnum, text)):
+    if not has_letters(text):
         raise TextError("There is nothing to speak in this text; type a sentence.")
     return chunks(text, seconds, budget)
 
@@ -211,7 +216,7 @@ def unread_transcript(transcript: str) -> str:
             f"The transcript of the recording {found}, but the bundled models read only English; choose a recording in "
             "English, or another model."
         )
-    if transcript.strip() and not any(map(str.isalnum, transcript)):
+    if transcript.strip() and not has_letters(transcript):
         return "The transcript of the recording has no words; type the words spoken in it."
     return ""
 

@@ -39,7 +39,7 @@ from paretone.studies import definition
 from paretone.studies.evaluation_sets import EvaluationSet
 from paretone.studies.servers import CLONED
 from paretone.studies.store import DATABASE
-from paretone.wording import grouped
+from paretone.wording import megabytes
 
 _MIRROR_SECONDS = 1.0
 _TOLD_SECONDS = 0.25
@@ -115,7 +115,7 @@ class Carrier:
                 done += len(part)
                 if time.monotonic() > last + _TOLD_SECONDS:
                     last = time.monotonic()
-                    text = f"{doing} {self._host}: {grouped(done / 1e6, 1)} of {grouped(total / 1e6, 1)} MB"
+                    text = f"{doing} {self._host}: {megabytes(done, total)}"
                     self._tell(events.Progress(job, done, total, remaining.update(done, total), text))
 
         return passed

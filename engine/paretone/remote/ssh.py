@@ -32,7 +32,7 @@ from paretone.paths import CHECKOUT
 from paretone.reading import first_line, printable, shortened
 from paretone.remote import ENGINE, INSTALL, START, LinkError
 from paretone.remote.places import PART_BYTES
-from paretone.wording import grouped
+from paretone.wording import megabytes
 
 INSTALLED = ".local/share/paretone"
 """Where engines are installed, in the user's folder on the host: each in its environment; the link ``engine`` leads to
@@ -326,7 +326,7 @@ async def install(
     def sent(done: int) -> None:
         left = remaining.update(done, size)
         about = "" if left is None else f", about {left:.0f} s left"
-        what = f"Copying {name} to {host.target}: {grouped(done / 1e6, 1)} of {grouped(size / 1e6, 1)} MB{about}"
+        what = f"Copying {name} to {host.target}: {megabytes(done, size)}{about}"
         say(what if done < size else f"Installing on {host.target} …", 0.2 + 0.3 * done / size)
 
     def heard(line: str) -> None:

@@ -1,7 +1,8 @@
 """Sampling of single tokens on a processor as machine code, compiled by numba, in the time of one torch operator.
 
 Also what other compiled functions share: an exponential that fits vector registers, and the largest of some numbers.
-Numba looks for changes in the file of a function only: after one here, change ``models/kernels/one_call.py`` as well.
+Numba looks for changes in the file of a function only: after one here, change those that call it as well
+(``models/kernels``: ``one_call.py``, ``compiled_attention.py``).
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from torch import Tensor
 from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import TextError
+from paretone.front_end.speakable import has_letters
 from paretone.models.base import Voice
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.declaration import Model
@@ -99,7 +100,7 @@ class FrameTeacher(OfficialTeacher):
         return super().speak(sentences, voices, seed, device, follower)
 
     def read(self, text: str) -> np.ndarray:
-        if not any(map(str.isalnum, text)):
+        if not has_letters(text):
             raise TextError("There is nothing to say in it.")
         return np.array(self._tokenizer.ids(text)[HEADER:-FOOTER], np.int32)
 

@@ -22,6 +22,7 @@ from paretone.audio.mel import resample_prompt
 from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError, SettingError, TextError, TrainingError
 from paretone.front_end.pronunciations import HowToRead
+from paretone.front_end.speakable import has_letters
 from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry, judged_sentences
@@ -295,7 +296,7 @@ class LlasaTeacher(OfficialTeacher):
 
     def read(self, text: str) -> np.ndarray:
         text = " ".join(text.split())
-        if not any(map(str.isalnum, text)):
+        if not has_letters(text):
             raise TextError("There is nothing to say in it.")
         rendered(text)
         return np.frombuffer(text.encode(), np.uint8)

@@ -166,5 +166,5 @@ def test_the_application_and_paretone_compare_say_the_same(console: Console, mon
         assert row["audio_seconds"] == take.measurements.audio_seconds
     compared = with_baseline_metrics(*takes)
     assert compared.log_mel_distance == said["log_mel_distance"] > 0
-    own = {one.name: getattr(compared.metrics, one.name) for one in compare.BESIDE[1:]}
+    own = {one.name: getattr(compared.metrics, one.name) for one in compare.RELATIVE[1:]}
     assert own == {name: said[name] for name in own} and compared.metrics != Metrics()

@@ -245,8 +245,7 @@ class StudiesPanel(QWidget):
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
         if self._running is None:
             return
-        self.progress.setRange(0, 1000)
-        self.progress.setValue(round(1000 * done / max(1, total)))
+        build.show_share(self.progress, done / max(1, total))
         left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
         about = text if text.endswith(" MB") else f"{grouped(done)} of {grouped(total)} steps"
         self.progress.setFormat(f"{about}{left}")

@@ -346,8 +346,7 @@ class TrainingPanel(ShownPanel):
         if not self._running:
             return
         self.curves.add(progress)
-        self.progress.setRange(0, 1000)
-        self.progress.setValue(round(1000 * progress.share))
+        build.show_share(self.progress, progress.share)
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
         self.progress.setFormat(f"Step {grouped(progress.step)}: {percent(progress.share)}{left}")
         ran = self.forms[self._running]

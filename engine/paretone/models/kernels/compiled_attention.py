@@ -9,9 +9,7 @@ from numba import carray
 from torch import Tensor
 
 from paretone.models.kernels.machine_code import BLOCK, ROWS, call, multiplying, pointer
-from paretone.sampling.compiled_tokens import compiled, shares_of
-
-ONE = np.float32(1)
+from paretone.sampling.compiled_tokens import ONE, compiled, shares_of
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int]) -> Tensor:
@@ -27,57 +25,67 @@ def attention(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int])
 
 
 @compiled
+def _at(tensor, item, head, row):
+    return tensor[0] + item * tensor[1] + head * tensor[2] + row * tensor[3]
+
+
+@compiled
+def _turn(key, step, turned, keys):
+    """Write ``keys`` in blocks: (blocks, width, BLOCK)."""
+    width = turned.shape[1]
+    for number in range(keys):
+        row = carray(pointer(key + number * step), width, np.float32)
+        for place in range(width):
+            turned[number // BLOCK, place, number % BLOCK] = row[place]
+
+
+@compiled
+def _mix(rows, query, query_step, turned, keys, scores, values, value_step, out, out_step, multiply):
+    """Attention of ``rows`` queries, written to ``out``; ``scores`` (rows, keys in whole blocks) is memory for it."""
+    width, size, product, step = turned.shape[1], 4 * BLOCK, multiply[rows - 1], scores.strides[0]
+    asking, scale = np.empty((rows, width), np.float32), np.float32(turned.shape[1] ** -0.5)
+    for row in range(rows):
+        asked = carray(pointer(query + row * query_step), width, np.float32)
+        mixed = carray(pointer(out + row * out_step), width, np.float32)
+        for place in range(width):
+            asking[row, place], mixed[place] = asked[place] * scale, 0
+        for number in range(scores.shape[1]):
+            scores[row, number] = 0
+    for block in range(-(-keys // BLOCK)):
+        found = scores.ctypes.data + block * size
+        call(product, turned[block].ctypes.data, size, width, asking.ctypes.data, asking.strides[0], found, step)
+    shares = np.empty(rows, np.float32)
+    for row in range(rows):
+        shares[row] = ONE / shares_of(scores[row], keys, keys)
+    for column in range(0, size * width // BLOCK, size):
+        call(product, values + column, value_step, keys, scores.ctypes.data, step, out + column, out_step)
+    for row in range(rows):
+        mixed = carray(pointer(out + row * out_step), width, np.float32)
+        for place in range(width):
+            mixed[place] *= shares[row]
+
+
+@compiled
 def _attend(tensors, shape, parts, multiply):
     """``tensors``: address, and bytes from item to item, head to head, and row to row, of queries, keys, values and
     what they mix; ``shape``: items, heads, heads of keys, and their width; ``parts`` (sequences, 2): queries and
     keys."""
     items, heads, key_heads, width = shape
-    size, scale, fold = 4 * BLOCK, np.float32(width**-0.5), heads // key_heads
-    query_step, _, value_step, out_step = tensors[:, 3]
-    blocks = -(-parts[:, 1].max() // BLOCK)
+    asked, known, valued, mixed = tensors
+    blocks, fold = -(-parts[:, 1].max() // BLOCK), heads // key_heads
     turned, scores = np.empty((blocks, width, BLOCK), np.float32), np.empty((ROWS, blocks * BLOCK), np.float32)
-    asking, shares = np.empty((ROWS, width), np.float32), np.empty(ROWS, np.float32)
     for item in range(items):
         for key_head in range(key_heads):
-            query, key, value, out = tensors[:, 0] + item * tensors[:, 1] + key_head * tensors[:, 2]
-            query += (fold - 1) * key_head * tensors[0, 2]
-            out += (fold - 1) * key_head * tensors[3, 2]
+            first_query = first_key = 0
             for queries, keys in parts:
-                for number in range(keys):
-                    row = carray(pointer(key + number * tensors[1, 3]), width, np.float32)
-                    for place in range(width):
-                        turned[number // BLOCK, place, number % BLOCK] = row[place]
-                for head in range(fold):
-                    together = -(-queries // -(-queries // ROWS))
+                _turn(_at(known, item, key_head, first_key), known[3], turned, keys)
+                values = _at(valued, item, key_head, first_key)
+                together = -(-queries // -(-queries // ROWS))
+                for head in range(key_head * fold, (key_head + 1) * fold):
                     for begin in range(0, queries, together):
+                        query = _at(asked, item, head, first_query + begin)
+                        out = _at(mixed, item, head, first_query + begin)
                         rows = min(together, queries - begin)
-                        first = query + head * tensors[0, 2] + begin * query_step
-                        to = out + head * tensors[3, 2] + begin * out_step
-                        for row in range(rows):
-                            asked = carray(pointer(first + row * query_step), width, np.float32)
-                            mixed = carray(pointer(to + row * out_step), width, np.float32)
-                            for place in range(width):
-                                asking[row, place], mixed[place] = asked[place] * scale, 0
-                            for number in range(scores.shape[1]):
-                                scores[row, number] = 0
-                        for block in range(-(-keys // BLOCK)):
-                            at, found = turned[block].ctypes.data, scores.ctypes.data + block * size
-                            call(
-                                multiply[rows - 1], at, size, width,
-                                asking.ctypes.data, asking.strides[0], found, scores.strides[0],
-                            )  # fmt: skip
-                        for row in range(rows):
-                            shares[row] = ONE / shares_of(scores[row], keys, keys)
-                        for column in range(0, size * width // BLOCK, size):
-                            call(
-                                multiply[rows - 1], value + column, value_step, keys,
-                                scores.ctypes.data, scores.strides[0], to + column, out_step,
-                            )  # fmt: skip
-                        for row in range(rows):
-                            mixed = carray(pointer(to + row * out_step), width, np.float32)
-                            for place in range(width):
-                                mixed[place] *= shares[row]
-                query += queries * query_step
-                key += keys * tensors[1, 3]
-                value += keys * value_step
-                out += queries * out_step
+                        _mix(rows, query, asked[3], turned, keys, scores, values, valued[3], out, mixed[3], multiply)
+                first_query += queries
+                first_key += keys

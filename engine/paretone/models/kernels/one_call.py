@@ -24,12 +24,10 @@ from torch import Tensor
 from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, SCORED, call, kernels, pointer
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.cache import Limits
-from paretone.sampling.compiled_tokens import compiled, draw_from, exponential, shares_of, truncate
+from paretone.sampling.compiled_tokens import ONE, compiled, draw_from, exponential, shares_of, truncate
 from paretone.sampling.tokens import Truncation
 
 Array = np.ndarray[Any, Any]
-
-ONE = np.float32(1)
 
 
 class Layers(NamedTuple):

@@ -20,7 +20,7 @@ from torch import Tensor
 from paretone.audio.recording import Recording, read_recording
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, TextError
-from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_of, name_characters
+from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, has_letters, language_of, name_characters
 from paretone.front_end.writing import write_out
 from paretone.last_used import LastUsed
 from paretone.measure.loudness import integrated_loudness
@@ -67,10 +67,10 @@ def read_text(text: str) -> ReadText:
         raise TextError("There is no text to speak; type a sentence.")
     language = language_of(text, "MegaTTS 3 speaks only English and Chinese")
     spoken, notes = _normalised(text, language)
-    if not any(map(str.isalnum, spoken)):
+    if not has_letters(spoken):
         raise TextError("Nothing in this text can be spoken; type a sentence in English or Chinese.")
     pieces = split(spoken, ENGLISH_BYTES) if language == ENGLISH else split_chinese(spoken)
-    segments = [part for piece in pieces for part in _finishable(piece) if any(map(str.isalnum, part))]
+    segments = [part for piece in pieces for part in _finishable(piece) if has_letters(part)]
     return ReadText(language, tuple(segments), notes)
 
 
