@@ -1,8 +1,9 @@
 """Several sentences at once: audio seconds a second over the batch, against the wait for first audio.
 
 A batch of n speaks n Harvard sentences together (:mod:`paretone.models.families.together`); a batch of one is ordinary
-synthesis. Rounds are interleaved, each with further sentences and seeds. ``--processes`` also runs ordinary synthesis
-in processes side by side, which share the threads among them: what a machine does without batches.
+synthesis. Rounds are interleaved, each with further sentences and seeds. ``--processes`` also has the same sentences
+spoken by processes side by side, each of which takes the next one when it is ready, and which share the threads: what a
+machine does without batches.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Self
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
@@ -49,27 +53,36 @@ def run(arguments: argparse.Namespace) -> Report:
         raise SettingError(
             f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
         )
-    spoken = _Rounds(arguments)
-    # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
-    # audio, median over its sentences and of the one that waits longest.
-    found: dict[int, list[tuple[float, float, float, float]]] = {size: [] for size in sizes}
-    for number in range(-1, arguments.rounds):  # The first is for warm-up.
-        for size in running_order(sizes, max(number, 0)):
-            audio, seconds, wall, first = spoken.measured(size, number)
-            if number >= 0:
-                found[size].append((seconds / audio, wall / audio, median(first), max(first)))
-        bundled.say(f"round {number + 1} of {arguments.rounds}")
-    clocks = {size: [seconds for seconds, *_ in rounds] for size, rounds in found.items()}
-    gains = {size: interval(ratios(clocks[1], clocks[size])) for size in sizes if size != 1}
+    headline = 8 if 8 in sizes else max(sizes)
+    with ExitStack() as stack:
+        ways: dict[str | int, Callable[[int], _Measured]] = {}
+        if arguments.processes:
+            bundled.say(f"{arguments.processes} processes begin …")
+            side_by_side = stack.enter_context(_Processes(arguments))
+            ways[beside := f"{headline}, {arguments.processes} processes"] = partial(side_by_side.measured, headline)
+        spoken = _Rounds(arguments)
+        ways = {size: partial(spoken.measured, size) for size in sizes} | ways
+        # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
+        # audio, median over its sentences and of the one that waits longest.
+        found: dict[str | int, list[tuple[float, float, float, float]]] = {way: [] for way in ways}
+        for number in range(-1, arguments.rounds):  # The first is for warm-up.
+            for way in running_order(tuple(ways), max(number, 0)):
+                audio, seconds, wall, first = ways[way](number)
+                if number >= 0:
+                    found[way].append((seconds / audio, wall / audio, median(first), max(first)))
+            bundled.say(f"round {number + 1} of {arguments.rounds}")
+    clocks, walls = ({way: [one[place] for one in rounds] for way, rounds in found.items()} for place in (0, 1))
+    gains = {way: interval(ratios(clocks[1], clocks[way])) for way in ways if way != 1}
     rows: list[dict[str, object]] = []
-    for size, rounds in found.items():
+    for way, rounds in found.items():
         seconds, wall, typical, last = map(median, zip(*rounds, strict=True))
-        row: dict[str, object] = {"at once": size, "audio s/s": 1 / wall, "audio s per clock s": 1 / seconds}
+        row: dict[str, object] = {"at once": way, "audio s/s": 1 / wall, "audio s per clock s": 1 / seconds}
         row |= {"first audio (s)": typical, "the last's (s)": last}
-        rows.append(row | (gains[size].columns("gain") if size != 1 else {}))
-    if arguments.processes:
-        rows.append(side_by_side(arguments))
-    headline = 8 if 8 in gains else max(gains)
+        row |= gains[way].columns("gain") if way != 1 else {}
+        if arguments.processes and way != beside:
+            over = interval(ratios(walls[beside], walls[way]))
+            row |= {"over processes": over.median, "from": over.low, "to": over.high}
+        rows.append(row)
     clock = "processor time" if spoken.device == "cpu" else "time on the device"
     definition = (
         f"Seconds of audio that {spoken.model.info.title} speaks per second of {clock} with {headline} sentences at "
@@ -86,6 +99,10 @@ class _FirstPiece(Observer):
         self.at = self.at or time.perf_counter() - self.began
 
 
+_Measured = tuple[float, float, float, Sequence[float]]
+"""Seconds of audio, by the device's clock, on the wall, and of each sentence until its first audio."""
+
+
 class _Rounds:
     """A loaded model, and the sentences of each round."""
 
@@ -96,20 +113,19 @@ class _Rounds:
         self._setting, self._sentences = Setting(arguments.model, options, seed=arguments.seed), harvard_sentences()
         make_ready(self.model, self._setting, self._voice)
 
-    def measured(self, size: int, number: int) -> tuple[float, float, float, list[float]]:
-        """Speak ``size`` sentences at once, of which the first is the same for every size: seconds of audio, by the
-        device's clock, and on the wall, and of each until its first audio. Raises the first error."""
+    def measured(self, size: int, number: int, first: int = 0) -> _Measured:
+        """Speak ``size`` sentences of a round at once, from the ``first`` on, which are the same for every size.
+        Raises the first error."""
         setting = replace(self._setting, seed=self._setting.seed + max(number, 0))
-        texts = [self._sentences[(number + place) % len(self._sentences)] for place in range(size)]
-        scripts = [scripted(self.model, text, self._voice, setting) for text in texts]
-        pieces, ended = [_FirstPiece() for _ in scripts], list[Synthesis | BaseException]()
+        places = range(number + first, number + first + size)
+        texts = [self._sentences[place % len(self._sentences)] for place in places]
+        pieces, ended = [_FirstPiece() for _ in texts], list[Synthesis | BaseException]()
+        scripts = (scripted(self.model, text, self._voice, setting) for text in texts)
         with stopwatch(self.device) as watch:
             if size == 1:
-                ended.append(self.model.speak(scripts[0], pieces[0], pieces[0].heard))
+                ended.append(self.model.speak(next(scripts), pieces[0], pieces[0].heard))
             else:
-                given = iter(
-                    [Turn(one, ended.append, piece, piece.heard) for one, piece in zip(scripts, pieces, strict=True)]
-                )
+                given = (Turn(next(scripts), ended.append, piece, piece.heard) for piece in pieces)
                 speak_together(self.model, lambda: next(given, None), size)
         audio = 0.0
         for one in ended:
@@ -119,29 +135,41 @@ class _Rounds:
         return audio, watch.seconds, watch.wall_seconds, [one.at for one in pieces]
 
 
-def side_by_side(arguments: argparse.Namespace) -> dict[str, object]:
-    """Row of ordinary synthesis in processes that share the threads."""
-    count = arguments.processes
-    share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
-    context = multiprocessing.get_context("spawn")
-    bundled.say(f"{count} processes side by side …")
-    with context.Manager() as manager, ProcessPoolExecutor(count, context) as pool:
-        meeting = manager.Barrier(count)
-        found = [one.result() for one in [pool.submit(_alone, share, number, meeting) for number in range(count)]]
-    return {
-        "at once": f"{count} processes",
-        "audio s/s": sum(audio for audio, *_ in found) / max(wall for _, _, wall, _ in found),
-        "audio s per clock s": median(audio / seconds for audio, seconds, _, _ in found),
-        "first audio (s)": median(first for *_, first in found),
-    }
+class _Processes:
+    """Processes that share the threads, each with the model."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        count, context = arguments.processes, multiprocessing.get_context("spawn")
+        share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
+        self._pool = ProcessPoolExecutor(count, context, _begin, (share, context.Barrier(count)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def measured(self, size: int, number: int) -> _Measured:
+        """As :meth:`_Rounds.measured`, one sentence after another in each process."""
+        began = time.perf_counter()
+        found = list(self._pool.map(_spoken, [number] * size, range(size)))
+        audio, seconds = (sum(one[place] for one in found) for place in (0, 1))
+        return audio, seconds, time.perf_counter() - began, [ended - began for *_, ended in found]
 
 
-def _alone(arguments: argparse.Namespace, place: int, meeting: Any) -> tuple[float, float, float, float]:
-    """In a process, once all are at the ``meeting``: seconds of audio, by the clock and on the wall, and until first
-    audio, over all rounds."""
-    spoken = _Rounds(arguments)
-    spoken.measured(1, 0)
+_rounds: _Rounds
+"""Of this process, if it is one of several."""
+
+
+def _begin(arguments: argparse.Namespace, meeting: Any) -> None:
+    global _rounds
+    _rounds = _Rounds(arguments)
+    _rounds.measured(1, 0)
     meeting.wait()
-    runs = [spoken.measured(1, number + place) for number in range(arguments.rounds)]
-    audio, seconds, wall = (sum(values) for values in zip(*(one[:3] for one in runs), strict=True))
-    return audio, seconds, wall, median(one[3][0] for one in runs)
+
+
+def _spoken(number: int, place: int) -> tuple[float, float, float]:
+    """Seconds of audio and by the device's clock, and when its first audio came, by a clock of all processes."""
+    began = time.perf_counter()
+    audio, seconds, _, (first,) = _rounds.measured(1, number, place)
+    return audio, seconds, began + first

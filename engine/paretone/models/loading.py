@@ -18,7 +18,7 @@ from paretone.models.declaration import Model
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import fingerprint, require_part
 from paretone.models.files.config_file import is_lora, lora_error, weight_files
-from paretone.models.kernels import attention, few_rows
+from paretone.models.kernels import attention, few_rows, fused_masked
 from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 from paretone.observer import Check, Status
@@ -167,6 +167,8 @@ def load(
             if chosen.family == LANGUAGE:
                 few_rows.machine_code()
                 tokens.machine_code()
+            elif chosen.family == MASKED:
+                fused_masked.machine_code()
     speech: FlowSpeech | LanguageSpeech | MaskedSpeech = loader.make(request)
     family = _FAMILIES[chosen.family]
     if loader.owner and not isinstance(speech, imported(family)):

@@ -11,6 +11,7 @@ scripts in this way, with its own passes.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ Together = Callable[[Sequence[Any]], Sequence[Any]]
 """Computes passes from the arguments of each, in order. Equal functions are called once for all that wait for them."""
 Ask = Callable[[Together, Any], Any]
 """Asks for a pass, by its function and arguments, and waits for its result."""
+SWITCH_SECONDS = 1e-4
+"""For which Python lets a thread run while others wait."""
 _one_is_done = threading.Lock()
 
 
@@ -114,13 +117,17 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
     share = threads // len(groups)
     if len(groups) > 1 and not model.gains_on_one_thread:
         most = len(groups)  # Then the first ones are heard sooner, and the last no later.
+    interval = sys.getswitchinterval()
+    if len(groups) > 1:  # Or a thread waits 5 ms for one that reads a text, before its next operator.
+        sys.setswitchinterval(SWITCH_SECONDS)
 
     def work(mine: list[_Speaker]) -> None:
         torch.set_num_threads(share)
         try:
             while True:
                 mine[:] = [one for one in mine if not one.is_over()]
-                while True:
+                # Only with room: a text is read under the lock, and takes longer than a step.
+                while over.is_set() or sum(map(len, groups)) < most:
                     with asking:
                         # The thread with the fewest texts takes the next one. All end together: one left over would
                         # leave all further texts to a thread that has ended, and has fewer.
@@ -150,6 +157,7 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
                 one.result()  # Raises what it raised.
     finally:
         torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
 
 
 def _compute(speakers: Sequence[_Speaker]) -> None:

@@ -89,3 +89,16 @@ def _attend(tensors, shape, parts, multiply):
                         _mix(rows, query, asked[3], turned, keys, scores, values, valued[3], out, mixed[3], multiply)
                 first_query += queries
                 first_key += keys
+
+
+@compiled
+def attend_within(queries, projected, mixed, shape, parts, multiply):
+    """``mixed`` (queries, heads · width) from rows of ``queries``, and of ``projected``, which have queries, keys and
+    values side by side; ``shape``: heads, heads of keys, and their width; ``parts`` as for all."""
+    heads, key_heads, width = shape
+    size, keys = 4 * width, projected.ctypes.data + 4 * width * heads
+    values, step = keys + size * key_heads, projected.strides[0]
+    asked = (queries.ctypes.data, 0, size, step)
+    found = (mixed.ctypes.data, 0, size, mixed.strides[0])
+    tensors = np.array([asked, (keys, 0, size, step), (values, 0, size, step), found])
+    _attend(tensors, (1, heads, key_heads, width), parts, multiply)

@@ -9,7 +9,8 @@ Upstream runs both branches as a batch of two, padded to the longer one, and sco
 * **last layer**: only the frames to be filled in pass its feed-forward;
 * **head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of these
   frames. Scores then differ from log-probabilities by a constant per cell, which cancels in the softmax;
-* **operators**: one product for queries, keys and values, one for gate and up; rotations are tabulated.
+* **operators**: one product for queries, keys and values, one for gate and up; rotations are tabulated. On one or two
+  threads, a pass of a small network is one call of machine code (:mod:`paretone.models.kernels.masked_call`).
 
 Results are equal up to rounding. In precisions other than float32, products and attention compute in fewer bits; the
 residual stream, norms and scores stay float32 unless the precision is one of the whole network (``…_all``).
@@ -18,11 +19,13 @@ residual stream, norms and scores stay float32 unless the precision is one of th
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -34,12 +37,13 @@ from paretone.models.kernels.few_rows import Product
 from paretone.models.kernels.precision import DTYPES, Int8Linear
 from paretone.models.kernels.products import PackedProduct
 from paretone.models.networks.causal import rotations
-from paretone.models.networks.masked_network import BidirectionalLayer, MaskedConfig, MaskedNetwork
+from paretone.models.networks.masked_network import BidirectionalLayer, MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.sampling.demasking import Guide
+from paretone.sampling.tokens import unless_numba_fails
 from paretone.setting.plan import WHOLE
 
-Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Called with a layer and its first branch's keys and values; returns those to attend to."""
+if TYPE_CHECKING:
+    from paretone.models.kernels.masked_call import MaskedCall
 
 Wanted = tuple[slice | Tensor, ...]
 """Rows of each branch, counted within it."""
@@ -109,6 +113,25 @@ def rotated(turned: Tensor, rows: Rows) -> Tensor:
     return torch.addcmul(turned * rows.cosines, turned.roll(turned.shape[-1] // 2, dims=-1), rows.sines)
 
 
+class PrefixMemory:
+    """Keys and values of the rows before the canvas, layer by layer."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.kept: dict[int, tuple[Tensor, Tensor]] = {}
+        """By layer, (rows, key heads, head_width) each."""
+        self.recording = True
+        """Whether a pass includes these rows, to be kept, or lacks them, so that the kept ones are prepended."""
+
+    def __call__(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values that a layer's conditional branch attends to, (rows, key heads, head_width) each."""
+        if self.recording:
+            self.kept[layer] = keys[: self.rows], values[: self.rows]
+            return keys, values
+        before = self.kept[layer]
+        return torch.cat([before[0], keys]), torch.cat([before[1], values])
+
+
 class LayerSpan:
     """Consecutive inner layers, and their last contribution to the residual stream."""
 
@@ -116,17 +139,18 @@ class LayerSpan:
         self.layers = layers
         self.recording = True
         """Whether the next pass computes the layers, or adds their last contribution."""
-        self._added: Tensor | None = None
+        self.added: Tensor | None = None
+        """Of rows (n, hidden)."""
 
-    def passed(self, hidden: Tensor) -> Tensor:
-        """Rows (n, hidden) before the span to those after it, by the last contribution to the first n rows."""
-        if self._added is None:
+    def last(self, rows: int) -> Tensor:
+        """The last contribution to the first ``rows``, (rows, hidden)."""
+        if self.added is None:
             raise ValueError("The layers of the span have not run yet.")
-        return hidden + self._added[: len(hidden)]
+        return self.added[:rows]
 
     def ran(self, before: Tensor, after: Tensor) -> None:
         """Keep the layers' contribution, from rows (n, hidden) before and after the span."""
-        self._added = after - before
+        self.added = after - before
 
 
 @dataclass(frozen=True)
@@ -211,6 +235,7 @@ class FusedMasked:
         self.like = norm
         """A tensor with the device and type of the residual stream: the weight of the final norm."""
         self._head = head
+        self._as_one_call: Callable[[], MaskedCall | None] = lambda: None
         self._offsets = (torch.arange(config.codebooks) * config.entries)[:, None].to(norm.device)
 
     @classmethod
@@ -224,7 +249,7 @@ class FusedMasked:
         text, audio = (one.weight.detach().to(stream) for one in (plain.llm.embed_tokens, plain.audio_embeddings))
         # Scores decide commitment, so the head is float32 if the stream is.
         head = (product if whole else plain_product)(plain.audio_heads.weight.detach())
-        return cls(
+        made = cls(
             plain.config,
             (text, audio),
             [fused_layer(layer, product, inner, stream, share=narrow == "float32") for layer in plain.llm.layers],
@@ -232,6 +257,9 @@ class FusedMasked:
             head,
             inner,
         )
+        if precision == "float32" and made.device.type == "cpu":
+            made._as_one_call = functools.cache(partial(_one_call, made, plain.llm.layers))
+        return made
 
     @property
     def device(self) -> torch.device:
@@ -271,19 +299,22 @@ class FusedMasked:
         projected: tuple[Tensor, Tensor],
         rows: Rows,
         wanted: Wanted,
-        memory: Memory | None = None,
+        memory: PrefixMemory | None = None,
         span: LayerSpan | None = None,
     ) -> Tensor:
         """Embeddings (rows, hidden), and their projections by the first layer, to hidden states after the final norm of
         the ``wanted`` rows of each branch, in order. ``memory`` may prepend keys and values to the first branch; the
         layers of ``span`` may be replaced by their last contribution."""
+        few = torch.get_num_threads() <= MOST_THREADS and not torch.compiler.is_compiling()
+        if few and not rows.seen and (call := self._as_one_call()) is not None:
+            return self.normed(call(hidden, projected, rows, wanted, memory, span), self.like)
         last = len(self.layers) - 1
         reused = range(0) if span is None else span.layers
         before = hidden
         for index, layer in enumerate(self.layers):
             if span is not None and index == reused.start:
                 before = hidden
-                hidden = hidden if span.recording else span.passed(hidden)
+                hidden = hidden if span.recording else hidden + span.last(len(hidden))
             if span is not None and index in reused and not span.recording:
                 continue
             turned, values = projected if index == 0 else self.project(hidden, index)
@@ -362,6 +393,52 @@ class FusedMasked:
         return F.rms_norm(hidden, weight.shape, weight, self.config.transformer.epsilon).to(self.inner)
 
 
+LARGE = 2_000_000
+"""Weights of a product from which calling operators takes no time to speak of."""
+MOST_THREADS = 2
+"""Threads with which torch takes no less time than one call of machine code, which uses one."""
+
+
+def _one_call(network: FusedMasked, layers: Iterable[BidirectionalLayer]) -> MaskedCall | None:
+    """A pass as machine code, with its own copy of the weights; ``None`` for large ones, and where it does not run."""
+    config = network.config.transformer
+    code = machine_code() if 2 * config.feed_forward * config.hidden < LARGE else None
+    if code is None or config.head_width % code.BLOCK:  # Heads are read in whole blocks.
+        return None
+    made: MaskedCall = code.MaskedCall(config, map(_weights, layers), network.layers)
+    return made
+
+
+def _weights(layer: BidirectionalLayer) -> tuple[Tensor, ...]:
+    attention, feed_forward = layer.self_attn, layer.mlp
+    joined = (attention.q_proj, attention.k_proj, attention.v_proj), (feed_forward.gate_proj, feed_forward.up_proj)
+    inward, wide = (_side_by_side(some, share=False) for some in joined)
+    return inward, attention.o_proj.weight.detach(), wide, feed_forward.down_proj.weight.detach()
+
+
+@unless_numba_fails("Passes run in torch, slower")
+def machine_code() -> ModuleType | None:
+    """:mod:`paretone.models.kernels.masked_call`, if its code can be compiled here and is right; ``None`` for
+    processors without wide vector registers, on which it is no faster."""
+    from paretone.models.kernels import masked_call
+
+    if not masked_call.WIDE:
+        return None
+    transformer = Qwen3Config(64, 2, 2, 1, masked_call.BLOCK, 96, 1e-6, 1e4)
+    with torch.random.fork_rng(devices=[]), torch.inference_mode():
+        torch.manual_seed(0)
+        plain = MaskedNetwork(MaskedConfig(transformer, text_vocabulary=4, codebooks=1, entries=3))
+        network = FusedMasked.of(plain)
+        call = masked_call.MaskedCall(transformer, map(_weights, plain.llm.layers), network.layers)
+        network._as_one_call = lambda: None
+        hidden, parts = torch.randn(7, 64), (slice(0, 4), slice(4, 7))
+        rows = _rows(network, parts, torch.tensor([0, 1, 2, 3, 0, 1, 2]))
+        given = hidden, network.project(hidden), rows, (slice(1, 4), torch.tensor([0, 2]))
+        if not torch.allclose(network.normed(call(*given), network.like), network.forward(*given), atol=1e-4):
+            raise ArithmeticError("its results are wrong")
+    return masked_call
+
+
 class MaskedRun:
     """A network on one canvas, with the state shared by all steps. See
     :class:`paretone.sampling.demasking.Predictor`."""
@@ -386,7 +463,7 @@ class MaskedRun:
         self._guided = _rows(network, (slice(0, rows), slice(rows, rows + request.frames)), both)
         self._unguided = _rows(network, (slice(0, rows),), positions)
         self._difference: tuple[tuple[int, int], Tensor] | None = None
-        self.memory: Memory | None = None
+        self.memory: PrefixMemory | None = None
         self._span: LayerSpan | None = None
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretone.models.kernels.fused_masked import FusedMasked, LayerSpan, MaskedRequest, MaskedRun, Rows
+from paretone.models.kernels.fused_masked import FusedMasked, LayerSpan, MaskedRequest, MaskedRun, PrefixMemory, Rows
 from paretone.sampling.demasking import Guide
 
 
@@ -63,24 +63,6 @@ class SpacedRun(MaskedRun):
         self._last_whole = guide if self._was_whole else self._last_whole
         self._passes += 1
         return self._was_whole
-
-
-class PrefixMemory:
-    """Keys and values of the rows before the canvas, layer by layer."""
-
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
-        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
-        self.recording = True
-        """Whether a pass includes these rows, to be kept, or lacks them, so that the kept ones are prepended."""
-
-    def __call__(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values that a layer's conditional branch attends to, (rows, key heads, head_width) each."""
-        if self.recording:
-            self._kept[layer] = keys[: self._rows], values[: self._rows]
-            return keys, values
-        before = self._kept[layer]
-        return torch.cat([before[0], keys]), torch.cat([before[1], values])
 
 
 class KeptPrefixRun(SpacedRun):

@@ -77,7 +77,7 @@ class Draft(NamedTuple):
 
 
 @compiled
-def _padded(count):
+def padded(count):
     """``count`` outputs in whole blocks."""
     return -(-count // BLOCK) * BLOCK
 
@@ -97,8 +97,8 @@ def add_product(out, x, weights, inputs, half, kernels):
 
 
 @compiled
-def _norm(x, begin, weight, epsilon, out):
-    """Root mean square norm of the numbers from ``begin`` on."""
+def norm(x, begin, weight, epsilon, out):
+    """Root mean square norm of the numbers from ``begin`` on, to the same places of ``out``."""
     total = np.float32(0)
     for place in range(len(weight)):
         total += x[begin + place] * x[begin + place]
@@ -181,8 +181,8 @@ def run(hidden, sequences, positions, rotations, layers, outputs):
     size, inner, scale = layers.norms.shape[2], layers.feed_forward, np.float32(layers.width**-0.5)
     normed, active = np.empty((rows, size), np.float32), np.empty((rows, inner), np.float32)
     # One row more, since three are read like four.
-    projected = np.empty((rows + 1, _padded((turned + layers.key_heads) * width)), np.float32)
-    mixed, wide = np.empty((rows, layers.heads * width), np.float32), np.empty((rows, _padded(2 * inner)), np.float32)
+    projected = np.empty((rows + 1, padded((turned + layers.key_heads) * width)), np.float32)
+    mixed, wide = np.empty((rows, layers.heads * width), np.float32), np.empty((rows, padded(2 * inner)), np.float32)
     longest = 0
     for one in sequences:
         longest = max(longest, one[0] + one[1])
@@ -190,7 +190,7 @@ def run(hidden, sequences, positions, rotations, layers, outputs):
     for layer in range(len(layers.weights)):
         weights, shrinking = layers.weights[layer], layers.shrinking[layer, 1]
         for row in range(rows):
-            _norm(hidden[row], 0, layers.norms[layer, 0], layers.epsilon, normed[row])
+            norm(hidden[row], 0, layers.norms[layer, 0], layers.epsilon, normed[row])
             for place in range(projected.shape[1]):
                 projected[row, place] = layers.biases[layer, place] if place < layers.biases.shape[1] else 0
             for place in range(mixed.shape[1]):
@@ -203,7 +203,7 @@ def run(hidden, sequences, positions, rotations, layers, outputs):
             for head in range(turned):
                 begin, factor = head * width, scale if head < layers.heads else ONE
                 if len(layers.norms_of_heads):
-                    _norm(line, begin, layers.norms_of_heads[layer, head], layers.epsilon_of_heads, line)
+                    norm(line, begin, layers.norms_of_heads[layer, head], layers.epsilon_of_heads, line)
                 for place in range(0, width, 2):
                     real, imaginary = line[begin + place] * factor, line[begin + place + 1] * factor
                     line[begin + place] = real * rotation[place] - imaginary * rotation[place + 1]
@@ -214,7 +214,7 @@ def run(hidden, sequences, positions, rotations, layers, outputs):
         _attend(projected, mixed, scores, sequences, layer, layers)
         add_product(hidden, mixed, weights[1], mixed.shape[1], layers.half, layers.kernels)
         for row in range(rows):
-            _norm(hidden[row], 0, layers.norms[layer, 1], layers.epsilon, normed[row])
+            norm(hidden[row], 0, layers.norms[layer, 1], layers.epsilon, normed[row])
         add_product(wide, normed, weights[2], size, layers.half, layers.kernels)
         for row in range(rows):
             for place in range(inner):
@@ -230,7 +230,7 @@ def run(hidden, sequences, positions, rotations, layers, outputs):
 def score(hidden, scored, head, layers, normed, scores):
     """The norm of all rows, and the scores of the last ones."""
     for row in range(len(hidden)):
-        _norm(hidden[row], 0, head.norm, layers.epsilon, normed[row])
+        norm(hidden[row], 0, head.norm, layers.epsilon, normed[row])
     for row in range(scored):
         for place in range(scores.shape[1]):
             scores[row, place] = head.bias[place] if place < len(head.bias) else 0
@@ -244,21 +244,21 @@ def _drafts(states, embedded, uniforms, table, rotations, limits, sampling, draf
     seen, minimum, length, codes, stops = limits
     size, head, count = table.shape[1], draft.head, len(embedded)
     given, tokens = states.copy(), embedded.copy()
-    joined, hidden = np.empty((count, 2 * size), np.float32), np.empty((count, _padded(size)), np.float32)
-    normed, narrow = np.empty((1, size), np.float32), np.empty((1, _padded(draft.rank)), np.float32)
-    scores = np.empty((1, _padded(head.rows)), np.float32)
+    joined, hidden = np.empty((count, 2 * size), np.float32), np.empty((count, padded(size)), np.float32)
+    normed, narrow = np.empty((1, size), np.float32), np.empty((1, padded(draft.rank)), np.float32)
+    scores = np.empty((1, padded(head.rows)), np.float32)
     for number in range(len(uniforms)):
         start = sequences[0, 1]
         for row in range(count):
-            _norm(given[row], 0, draft.of_state, layers.epsilon, joined[row, :size])
-            _norm(tokens[row], 0, draft.of_token, layers.epsilon, joined[row, size:])
+            norm(given[row], 0, draft.of_state, layers.epsilon, joined[row, :size])
+            norm(tokens[row], 0, draft.of_token, layers.epsilon, joined[row, size:])
             for place in range(hidden.shape[1]):
                 hidden[row, place] = 0
         add_product(hidden[:count], joined[:count], draft.join, 2 * size, layers.half, layers.kernels)
         positions = np.arange(start, start + count)
         outputs = np.empty((len(layers.weights), count, size), np.float32)
         run(hidden[:count], sequences, positions, rotations, layers, outputs)
-        _norm(hidden[count - 1], 0, head.norm, layers.epsilon, normed[0])
+        norm(hidden[count - 1], 0, head.norm, layers.epsilon, normed[0])
         for place in range(narrow.shape[1]):
             narrow[0, place] = 0
         for place in range(scores.shape[1]):
@@ -362,9 +362,9 @@ def _rows(x: Tensor) -> Array:
     return x.contiguous().numpy()
 
 
-def _in_blocks(x: Tensor) -> Array:
+def in_blocks(x: Tensor) -> Array:
     """Rows, copied, with room for whole blocks."""
-    found = np.zeros((len(x), _padded(x.shape[1])), np.float32)
+    found = np.zeros((len(x), padded(x.shape[1])), np.float32)
     found[:, : x.shape[1]] = x.numpy()
     return found
 
@@ -384,7 +384,7 @@ def pass_together(
         sequences += [one.sequence(0, places[first], shared) for one in places[first : first + size]]
         first += size
     positions, outputs = torch.cat([one.positions for one in places]).numpy(), _outputs(layers, sum(map(len, embedded)))
-    hidden = _in_blocks(torch.cat(list(embedded)))
+    hidden = in_blocks(torch.cat(list(embedded)))
     run(hidden, np.array(sequences, np.int64), positions, places[0].table, layers, outputs.numpy())
     return list(outputs)
 
@@ -392,7 +392,7 @@ def pass_together(
 def pass_of(embedded: Tensor, layers: Layers, place: Place, *, filling: bool = False) -> list[Tensor]:
     """A pass over ``embedded`` (batch, tokens, hidden): writes keys and values, and, unless only ``filling`` the cache,
     returns the layers' outputs, (batch · tokens, hidden) each."""
-    hidden, positions = _in_blocks(embedded.flatten(0, 1)), place.positions.repeat(len(embedded)).numpy()
+    hidden, positions = in_blocks(embedded.flatten(0, 1)), place.positions.repeat(len(embedded)).numpy()
     sequences = np.array([place.sequence(item) for item in range(len(embedded))], np.int64)
     outputs = _outputs(layers, len(hidden))[: 0 if filling else None]
     run(hidden, sequences, positions, place.table, layers, outputs.numpy())
@@ -405,8 +405,8 @@ def scores_of(
     """:func:`pass_of` one sequence (tokens, hidden), with the scores (scored, ids) after its last tokens, and outputs
     of the layers ``keeps`` and the last one's after the norm, (tokens, (kept + 1) · hidden)."""
     outputs, normed = _outputs(layers, len(embedded)), torch.empty_like(embedded)
-    scores, sequences = torch.empty(scored, _padded(head.rows)), np.array([place.sequence()], np.int64)
-    hidden = _in_blocks(embedded)
+    scores, sequences = torch.empty(scored, padded(head.rows)), np.array([place.sequence()], np.int64)
+    hidden = in_blocks(embedded)
     run(hidden, sequences, place.positions.numpy(), place.table, layers, outputs.numpy())
     score(hidden, scored, head, layers, normed.numpy(), scores.numpy())
     features = torch.cat([*(outputs[layer] for layer in keeps), normed], -1) if keeps else normed

@@ -1,5 +1,7 @@
 """The masked network for inference: each saving against the full computation, and fewer bits against float32."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 from paretone.bench.masked import PlainRun
 from paretone.models.families.masked import MaskedNetworks
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.kernels.fused_masked import MOST_THREADS, FusedMasked, MaskedRequest, machine_code
 from paretone.models.kernels.kept_prefix import KeptPrefixRun, ReusedLayersRun
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
@@ -18,14 +20,19 @@ CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)
 FRAMES, TEXT, REFERENCE = 11, 7, 5
 
 
-@pytest.fixture(scope="module")
-def network() -> MaskedNetwork:
+@pytest.fixture(scope="module", params=[16, 64], ids=["operators", "one call"])
+def network(request: pytest.FixtureRequest) -> Iterator[MaskedNetwork]:
+    """On one thread; only heads of 64 are whole blocks of machine code."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.manual_seed(0)
-    made = MaskedNetwork(CONFIG).eval().requires_grad_(False)
+    config = replace(CONFIG, transformer=replace(CONFIG.transformer, head_width=request.param))
+    made = MaskedNetwork(config).eval().requires_grad_(False)
     for name, weight in made.named_parameters():
         # Norms that do something.
         weight.copy_(1 + 0.3 * torch.randn(weight.shape) if name.endswith("norm.weight") else weight)
-    return made
+    yield made
+    torch.set_num_threads(threads)
 
 
 def request(**more: object) -> MaskedRequest:
@@ -80,7 +87,30 @@ def test_guidance_of_other_frames_is_not_used_again(network: MaskedNetwork) -> N
     scored(run, 0, last=5)
     spent = run.operations
     close(scored(run, 0, Guide.REUSED, first=5), scored(run, 0, first=5))
-    assert run.operations - spent == 2 * request().operations(CONFIG, FRAMES - 5, Guide.BOTH)
+    assert run.operations - spent == 2 * request().operations(network.config, FRAMES - 5, Guide.BOTH)
+
+
+def test_a_pass_is_one_call_on_few_threads(network: MaskedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = FusedMasked.of(network)
+    runs = [fused.begin(one, 2.0) for one in (request(), replace(request(), frames=8))]
+    alone = [scored(one, 3, last=8) for one in runs]
+    given: list[Any] = []
+    monkeypatch.setitem(vars(fused), "forward", lambda *one: given.append(one) or torch.zeros(10, 48))
+    for one in runs:
+        scored(one, 3, last=8)
+    monkeypatch.delitem(vars(fused), "forward")
+    together = fused.forward_together(given)
+    monkeypatch.setitem(vars(fused), "attended", None)
+    if network.config.transformer.head_width == 64 and machine_code() is not None:
+        answers = iter(together)
+        monkeypatch.setitem(vars(fused), "forward", lambda *one: next(answers))
+        assert all(torch.equal(scored(one, 3, last=8), first) for one, first in zip(runs, alone, strict=True))
+        monkeypatch.delitem(vars(fused), "forward")
+        assert torch.equal(scored(runs[0], 3, last=8), alone[0])
+        torch.set_num_threads(MOST_THREADS + 1)
+    with pytest.raises(TypeError, match="not callable"):
+        scored(runs[0], 3)
+    torch.set_num_threads(1)
 
 
 def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> None:
