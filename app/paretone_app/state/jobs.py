@@ -37,7 +37,7 @@ class Kind(Enum):
     TOKENS = "Decoding tokens"
     MAKE = "Making takes"
     REPEAT = "Timing takes again"
-    REPLIES = "Judging replies"
+    SERVER = "Measuring a server"
 
 
 class Outcome(Enum):

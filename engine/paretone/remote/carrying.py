@@ -87,7 +87,8 @@ class Carrier:
             parcels.append(_recording(Path(path)))
             return f"{SENT}{parcels[-1].key}/{Path(path).name}"
 
-        content = wire.packed(command, lambda one: moved(one, lambda path: on_host(path, self._data), send))
+        move = partial(moved, move=lambda path: on_host(path, self._data), send=send)
+        content = await asyncio.to_thread(wire.packed, command, move)  # Recordings are read.
         for one in parcels:
             await self._send_parcel(command.job, one)
         return content
@@ -150,7 +151,7 @@ class Carrier:
                 return [await sent(one) for one in given]
             if not isinstance(given, str) or not given:
                 return given
-            parcel = _recording(path := file.parent / given)
+            parcel = await asyncio.to_thread(_recording, path := file.parent / given)
             await self._send_parcel(command.job, parcel)
             return f"../{parcel.key}/{path.name}"
 

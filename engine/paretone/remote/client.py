@@ -190,18 +190,18 @@ class RemoteEngine(Posting):
     # --- A connection -------------------------------------------------------------------------------------------------
     async def _talk(self, way: int | str, token: str) -> None:
         port, connector = (way, None) if isinstance(way, int) else (80, aiohttp.UnixConnector(way))
-        address, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}
-        times = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(address, connector=connector, headers=headers, timeout=times) as session:
-            try:
-                async with asyncio.timeout(self._stall):
+        address, times = f"http://127.0.0.1:{port}", aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(address, connector=connector, timeout=times) as session:
+            challenge = secrets.token_hex()
+            async with asyncio.timeout(self._stall):
+                async with session.get(wire.PATH, params={"challenge": challenge}) as answer:
+                    if await answer.content.read(1000) != wire.proof(token, challenge).encode():
+                        raise self._foreign(lasting=answer.status == 200)
+                session.headers["Authorization"] = f"Bearer {token}"
+                try:
                     socket = await session.ws_connect(wire.PATH, max_msg_size=wire.LARGEST_EVENT, compress=0)
-            except aiohttp.WSServerHandshakeError as error:
-                raise LinkError(
-                    f"The engine on {self._link.host} refuses the token: it is another user's, or was started again. "
-                    "Start it anew.",
-                    lasting=error.status == 401,
-                ) from error
+                except aiohttp.WSServerHandshakeError as error:
+                    raise self._foreign(lasting=error.status == 401) from error
             try:
                 await self._introduce(socket)
                 self._session, arrived = session, asyncio.Queue[wire.Envelope]()
@@ -216,6 +216,10 @@ class RemoteEngine(Posting):
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(1.0):
                         await socket.close()
+
+    def _foreign(self, lasting: bool) -> LinkError:
+        sentence = f"The engine on {self._link.host} is not the one that was started: it is another user's, or was"
+        return LinkError(f"{sentence} started again. Start it anew.", lasting)
 
     async def _introduce(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         await socket.send_bytes(wire.message(wire.HELLO, self._hello))

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ HEARTBEAT_SECONDS = 20.0
 MOST_KEPT = 1 << 28
 """Bytes of events kept for an absent window, outcomes not counted."""
 _SHUT_DOWN_SECONDS = 60.0
+_ANSWER_SECONDS = 5.0
 
 
 class Outbox:
@@ -172,6 +174,8 @@ class EngineServer:
         return made
 
     async def _admitted(self, request: web.Request) -> web.StreamResponse:
+        if challenge := request.query.get("challenge"):
+            return web.Response(text=wire.proof(self.token, challenge))
         if may(request, self.token):
             return await (self._answer(request) if request.method == "POST" else self._connect(request))
         return web.Response(status=401, text="The token is missing or wrong; take the one that the engine printed.")
@@ -363,12 +367,15 @@ def state_file(data: Path) -> Path:
 
 
 def running(data: Path) -> dict[str, Any] | None:
-    """What :func:`serve` wrote, if that engine still listens."""
+    """What :func:`serve` wrote, if that engine still listens, and no other program on its port."""
+    challenge = secrets.token_hex()
     try:
         found: dict[str, Any] = json.loads(state_file(data).read_text("utf-8"))
-        with socket.create_connection((ADDRESS, found["port"]), 1.0):
-            return found
-    except (OSError, ValueError, KeyError, TypeError):
+        with contextlib.closing(HTTPConnection(ADDRESS, found["port"], timeout=_ANSWER_SECONDS)) as there:
+            there.request("GET", f"{wire.PATH}?challenge={challenge}")
+            said = there.getresponse().read(1000)
+            return found if said == wire.proof(found["token"], challenge).encode() else None
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -9,6 +9,7 @@ table of its fields, and is read back by the annotations of its class, so that n
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import inspect
 import sys
 import typing
@@ -37,7 +38,8 @@ from paretone.wording import grouped
 VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
 PATH = "/engine"
-"""Of the websocket, of questions, and of files, each with its name as ``file`` in the query."""
+"""Of the websocket, of questions, and of files, each with its name as ``file`` in the query; for :func:`proof`, with
+the ``challenge``."""
 LARGEST_COMMAND, LARGEST_EVENT = 1 << 27, 1 << 30
 """Bytes of a message to the host and from it."""
 COMMAND, EVENT, HELLO, WELCOME = "command", "event", "hello", "welcome"
@@ -100,6 +102,11 @@ class Ask:
     what: str
     text: str = ""
     content: bytes = b""
+
+
+def proof(token: str, challenge: str) -> str:
+    """The answer to ``challenge`` of an engine that has the ``token``, which another program on its port has not."""
+    return hmac.digest(token.encode(), challenge.encode(), "sha256").hex()
 
 
 # --- Declared types ---------------------------------------------------------------------------------------------------

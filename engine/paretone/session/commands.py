@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from paretone.models.base import Utterance, Voice
+from paretone.serving.records import Level, Target
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DemaskedPassage
@@ -144,14 +145,18 @@ class JudgeTake(Command, activity="judging a take", by="jobs:judge_take"):
 
 
 @dataclass(frozen=True)
-class JudgeReplies(Command, activity="judging replies", by="jobs:judge_replies"):
-    """Judge a server's replies to one load: mono ``recordings`` (n,) at ``sample_rate`` Hz, which say ``texts``, in
-    ``voice``, if that is known."""
+class MeasureServer(Command, activity="measuring a server", by="jobs:measure_server", timed=True):
+    """Ask a speech server for ``texts`` under each of ``loads``, from the machine of the engine. ``requests`` of each
+    load are counted, or those of some ``seconds``, if given."""
 
+    title: str
+    target: Target
     texts: tuple[str, ...]
-    recordings: tuple[np.ndarray, ...] = field(repr=False, compare=False)
-    sample_rate: int
-    voice: Voice | None = None
+    loads: tuple[Level, ...]
+    requests: int
+    seconds: float = 0.0
+    keeps: bool = False
+    """Whether replies become takes, which are judged once all loads are measured."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from paretone.computing import Computing
 from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import AttentionCapture, ModelInfo, OfficialIds, OfficialPrompt
 from paretone.sampling.operations import OperationCounts
+from paretone.serving.records import ServerRecord
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Artefact
 from paretone.setting.take import Measurements, Take, Trace
@@ -166,11 +167,13 @@ class TakeJudged(Event):
 
 
 @dataclass(frozen=True)
-class RepliesJudged(Event):
-    """Figures of a server's replies, from :func:`paretone.measure.evaluation.judging.reply_figures`."""
+class ServerMeasured(Event):
+    """A measurement so far: after each load, with the ``takes`` of its replies; and once these are judged, with what
+    judges said of each, by its id."""
 
-    figures: Mapping[str, tuple[float, float, float]]
-    each: tuple[Mapping[str, float], ...]
+    record: ServerRecord
+    takes: tuple[Take, ...] = ()
+    judged: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ import json
 import os
 import random
 import signal
+import socketserver
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,7 +34,7 @@ from paretone.remote import wire
 from paretone.remote.carrying import Mirror
 from paretone.remote.client import TAKE_OVER
 from paretone.remote.places import HostFiles, PlaceError
-from paretone.remote.server import Outbox, require_version, running
+from paretone.remote.server import Outbox, require_version, running, state_file
 from paretone.session import commands, events
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -233,9 +235,9 @@ def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> 
         here.until(lambda one: not one.connected and "broke" in one.sentence)
         second = Host(tmp_path / "b")
         relay.target = second.port
-        assert "refuses the token" in here.recorder.end_of(2).sentence and here.lines[-1].lost
+        assert "is not the one" in here.recorder.end_of(2).sentence and here.lines[-1].lost
         here.engine.submit(speak(3))
-        assert "refuses the token" in here.recorder.end_of(3).sentence
+        assert "is not the one" in here.recorder.end_of(3).sentence
     relay.close()
     second.kill()
 
@@ -326,6 +328,26 @@ def asked(port: int, token: str, content: bytes | Iterator[bytes], file: str = "
         line.request("POST", f"/engine?file={quote(file)}", content, {"Authorization": f"Bearer {token}", **more})
         answer = line.getresponse()
         return answer.status, answer.read()
+
+
+def test_another_program_on_the_port_of_an_engine_is_told_nothing(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+
+    class Posing(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            heard.append(self.request.recv(1 << 16))
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\n" + b"0" * 64)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Posing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file, port = state_file(tmp_path), server.server_address[1]
+        file.parent.mkdir()
+        file.write_text(f'{{"port": {port}, "token": "secret"}}')
+        assert running(tmp_path) is None
+        with window(port, "secret", tmp_path / "here") as here:
+            assert "another user's" in here.until(lambda one: one.lost).sentence
+        server.shutdown()
+    assert len(heard) == 2 and not any(b"secret" in one for one in heard)
 
 
 def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host, tmp_path: Path) -> None:

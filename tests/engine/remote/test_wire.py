@@ -104,6 +104,8 @@ def alike(left: Any, right: Any) -> bool:
         return all(alike(getattr(left, one.name), getattr(right, one.name)) for one in dataclasses.fields(left))
     if isinstance(left, tuple):
         return len(left) == len(right) and all(map(alike, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(alike(one, right[name]) for name, one in left.items())
     if isinstance(left, Values):
         return left.__reduce__()[1] == right.__reduce__()[1]
     return left == right

@@ -21,6 +21,7 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice
 from paretone.observer import Observer
+from paretone.serving.records import Level, Target
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
@@ -198,7 +199,7 @@ def run_study(do: Do, file: Path, *lines: str) -> None:
     assert isinstance(ended, events.StudyEnded) and ended.made == 1, ended
 
 
-def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(do: Do, tmp_path: Path) -> None:
+def test_servers_are_asked_from_there_with_the_files_that_they_need(do: Do, here: Window, tmp_path: Path) -> None:
     asked = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -210,6 +211,13 @@ def test_servers_of_a_study_are_asked_from_there_with_the_files_that_they_need(d
     with answering(answer) as address:
         lines = 'model = "f5-mini"', 'sentences = ["Milk."]', "[[server]]", f'url = "{address}"', "rate = 50"
         run_study(do, tmp_path / "served.toml", *lines, 'request = "request.json"', 'ref_audio = ["me.wav"]')
+        target, loads = Target(address, like=own_voice(tmp_path / "me.wav")), (Level(clients=2), Level(rate=50.0))
+        found = do(lambda job: commands.MeasureServer(job, "Box", target, ("Milk.",), loads, 3, keeps=True))
+    assert isinstance(found, events.ServerMeasured) and [one["requests"] for one in found.record.loads] == [3, 3]
+    told = [one for one in here.recorder.of(found.job) if isinstance(one, events.ServerMeasured)]
+    assert [len(one.takes) for one in told[:2]] == [3, 3] and len(told[2].judged) == 3
+    assert "word_error_rate" in found.record.loads[0]["judged"]
+    asked = [one for one in asked if "steps" in one]
     assert asked and all(
         one["steps"] == 8 and one["ref_audio"].startswith("data:audio/wav;base64,UklGR") for one in asked
     )

@@ -22,7 +22,7 @@ from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout
-from paretone_app.widgets.panel_parts import TextsTable
+from paretone_app.widgets.panel_parts import JobProgress, TextsTable
 
 COLUMNS = (
     ("Server", "Address, and what was asked for"),
@@ -95,7 +95,8 @@ class ServersPanel(QWidget):
                 grid.addWidget(one, row, 2 * place + 1, 1, width)
         grid.addWidget(self.keeps, len(rows), 1, 1, 3)
         self.state = build.words("muted", name="State of the measurement")
-        left = build.column(grid, buttons, self.state, 1)
+        self.progress = build.keeping_room(JobProgress("Progress of the measurement"))
+        left = build.column(grid, buttons, self.state, self.progress, 1)
         self.table = TextsTable("Measured servers", COLUMNS, numbers=range(3, 10))
         self.table.itemSelectionChanged.connect(self._choose)
         self.canvas = FigureCanvas(colours)

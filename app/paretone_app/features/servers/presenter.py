@@ -1,5 +1,5 @@
-"""Measuring servers in the background; every measurement is kept, and is a point of Trade-off. Replies are takes, which
-the engine judges once all loads are measured."""
+"""Measuring servers, as jobs of the engine; every measurement is kept, and is a point of Trade-off. Replies are takes,
+which are judged once all loads are measured."""
 
 from __future__ import annotations
 
@@ -8,168 +8,108 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import read_recording
-from paretone.errors import Cancelled, PlainError, told
-from paretone.extras import require_serving
+from paretone.errors import told
 from paretone.models import catalogue
-from paretone.models.base import Voice
 from paretone.models.voices import own_voice
-from paretone.observer import Check
 from paretone.serving import records
-from paretone.serving.records import Level, ServerRecord
-from paretone.session.commands import JudgeReplies
-from paretone.session.events import Event, RepliesJudged
-from paretone.setting.take import Take
+from paretone.serving.records import ServerRecord
+from paretone.session.commands import MeasureServer
+from paretone.session.events import Event, ServerMeasured
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.numbers import localised
-from paretone_app.shell.bridge import Background, arrived
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
-    from paretone_app.features.servers.panel import ServersPanel, Wanted
+    from paretone_app.features.servers.panel import ServersPanel
 
+_KIND = Kind.SERVER
 _REMEMBERED = ("url", "model", "voice", "clients", "reference")
 
 
 class ServersPresenter(Presenter):
     servers: ServersPanel | None = None
-    _worker: Background | None = None
-    _told = Signal(object)
-    """From the worker: a :class:`ServerRecord` that begins, a load's row with its takes, or the state as a sentence."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._settings, self._folder = services.settings, services.results.servers_folder
         self._records: tuple[ServerRecord, ...] = ()
-        """Newest first; while one is measured, that is the first."""
-        self._unjudged: list[list[Take]] = []
-        """Replies to each load of the running measurement."""
-        self._judging: dict[int, tuple[str, int, list[Take]]] = {}
-        """Jobs that judge: key of the record, number of the load, and its takes."""
+        """Newest first."""
         self.later: dict[str, Callable[[], QWidget]] = {"servers": self._build}
         add = services.actions.add
-        tip = "Ask this server under each load"
-        busy = lambda: "A server is being measured; wait, or cancel it." if self._worker else ""  # noqa: E731
+        busy = partial(self._state.jobs.why_one, _KIND, "A server is being measured; wait, or cancel it.")
         problem = lambda: self.servers.problem if self.servers else ""  # noqa: E731
+        tip = "Ask this server under each load, from the machine of the engine"
         self._measure = add("Me&asure", self.measure, tip, lambda: busy() or problem())
-        nothing = lambda: "" if self._worker or self._judging else "Nothing is measured."  # noqa: E731
-        self._cancel = add("Ca&ncel", self.cancel, why_not=nothing)
+        self._cancel = self._add_cancel("Ca&ncel", _KIND)
         tip = "Delete the selected measurement; Trade-off loses its point, its takes stay"
         unselected = lambda: "" if self.servers and self.servers.selected else "Select a measurement first."  # noqa: E731
         self._forget = add("Forge&t", self.forget, tip, lambda: busy() or unselected())
         services.actions.bind(services.actions["measure_server"], lambda: services.workspaces.go_to("servers"))
-        self._told.connect(self._hear)
 
     def measure(self) -> None:
         """Measure the server of the panel. Raises :class:`paretone.errors.PlainError`."""
-        require_serving()
-        wanted = built(self.servers).wanted()
+        panel = built(self.servers)
+        wanted = panel.wanted()
         for name in _REMEMBERED:
-            self._settings.setValue(f"servers/{name}", getattr(built(self.servers), name).text())
-        self._worker = Background("servers", self)
-        self._unjudged = []
-        self._hear(f"Asking {wanted.target.url} …")
-        self._worker.run(partial(self._ask, wanted, self._worker.check), self._done)
-        self.changed.emit()
-
-    def cancel(self) -> None:
-        if self._worker is not None:
-            self._worker.cancel()
-        for job in [one for one in self._state.jobs.all if one.number in self._judging]:
-            self._state.jobs.cancel(job)
-
-    def _ask(self, wanted: Wanted, check: Check) -> None:
-        """In the worker."""
-        from paretone.serving.load import Load
-
-        def progress(level: Level, done: float, total: float) -> None:
-            said = f"{done:.0f} of {total:.0f}"
-            self._told.emit(f"{level}: {said} s …" if wanted.seconds else f"{level}: {said} answered …")
-
+            self._settings.setValue(f"servers/{name}", getattr(panel, name).text())
+        like = None
         if wanted.reference:
             read_recording(wanted.reference)  # Before anything is asked.
-        texts = catalogue.harvard_sentences()[:20]
-        target = replace(wanted.target, like=own_voice(wanted.reference) if wanted.reference else None)
-        load = Load(target, texts, requests=wanted.requests, seconds=wanted.seconds, check=check, progress=progress)
-        self._told.emit(ServerRecord.of(wanted.named, target, texts))
-        for found in load.run(wanted.loads):
-            self._told.emit((found.row(), found.takes(wanted.named, target) if wanted.keeps else []))
+            like = own_voice(wanted.reference)
+        target, texts = replace(wanted.target, like=like), catalogue.harvard_sentences()[:20]
+        counted = wanted.requests, wanted.seconds, wanted.keeps
+        command = MeasureServer(0, wanted.named, target, tuple(texts), wanted.loads, *counted)
+        panel.progress.begin()
+        job = self._state.jobs.start(_KIND, lambda number: replace(command, job=number))
+        self._own_job = job.number
+        panel.state.setText(f"Asking {target.url} …" if job.at_once else "Waits for the jobs before it (Queue) …")
+        self.refresh()
 
-    def _hear(self, told: object) -> None:
-        if isinstance(told, str):
-            built(self.servers).state.setText(localised(told))
-        elif isinstance(told, ServerRecord):
-            self._records = (told, *self._records)
-        elif isinstance(told, tuple):
-            row, takes = told
-            try:
-                self._results.takes.add(*takes)
-            except PlainError as error:
-                self._notices.warn(str(error))
-                takes = []
-            self._unjudged.append(takes)
-            now = self._records[0]
-            self._put(replace(now, loads=(*now.loads, {**row, "takes": [one.id for one in takes]})))
+    def follow(self, event: Event) -> None:
+        if isinstance(event, ServerMeasured) and (job := self._state.jobs.find(event.job)) is not None:
+            assert isinstance(job.command, MeasureServer)
+            like = job.command.target.like
+            with told(self._notices.warn):
+                self._results.takes.add(*event.takes)
+                for take, figures in event.judged.items():
+                    self._results.takes.measure(take, figures)
+            # The path of a recording is this machine's.
+            self._put(replace(event.record, reference=like.audio if like else ""))
 
     def _put(self, record: ServerRecord) -> None:
-        """Keep ``record`` in place of an earlier state of it."""
-        self._records = tuple(record if one.key == record.key else one for one in self._records)
+        """Keep ``record``, in place of an earlier state of it."""
+        if not record.loads:
+            return
+        self._records = (record, *(one for one in self._records if one.key != record.key))
         built(self.servers).show_records(self._records)
         with told(self._notices.warn):
             records.write(record, self._folder)
 
-    def _done(self, found: BaseException | None) -> None:
-        if self._worker is not None:
-            self._worker.shut_down(wait=False)
-        self._worker = None
-        if self._records and not self._records[0].loads:
-            self._records = self._records[1:]
-        if isinstance(found, Cancelled):
-            self._hear("Cancelled; the loads that were finished are listed.")
-        elif arrived(found, self._failed):
-            self._hear("Measured.")
-            voice = own_voice(self._records[0].reference) if self._records[0].reference else None
-            for place, takes in enumerate(self._unjudged):
-                if takes:
-                    self._judge(place, takes, voice)
-        self._results.read_servers()
-        self.changed.emit()
-
-    def _failed(self, sentence: str) -> None:
-        self._hear(sentence)
-        self._notices.warn(sentence)
-
-    def _judge(self, place: int, takes: list[Take], voice: Voice | None) -> None:
-        texts, sounds = tuple(one.text for one in takes), tuple(one.samples for one in takes)
-        command = JudgeReplies(0, texts, sounds, takes[0].sample_rate, voice)
-        job = self._state.jobs.start(Kind.REPLIES, lambda number: replace(command, job=number))
-        self._judging[job.number] = self._records[0].key, place, takes
-        self._hear("Measured; the replies are being judged …")
-
-    def follow(self, event: Event) -> None:
-        if isinstance(event, RepliesJudged) and event.job in self._judging:
-            key, place, takes = self._judging[event.job]
-            for take, figures in zip(takes, event.each, strict=True):
-                self._results.takes.measure(take.id, figures)
-            if (record := next((one for one in self._records if one.key == key), None)) is not None:
-                loads = list(record.loads)
-                loads[place] = {**loads[place], "judged": event.figures}
-                self._put(replace(record, loads=tuple(loads)))
+    def job_began(self, job: Job) -> None:
+        if job.number == self._own_job and isinstance(job.command, MeasureServer):
+            built(self.servers).state.setText(f"Asking {job.command.target.url} …")
 
     def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if self._judging.pop(job.number, None) is None:
+        if job.kind is not _KIND:
             return
+        assert isinstance(job.command, MeasureServer)
+        loads = self._records[0].loads if self._records else ()
+        whole = job.command.keeps and len(loads) == len(job.command.loads)
+        said = {
+            Outcome.FINISHED: "Measured and judged." if job.command.keeps else "Measured.",
+            Outcome.CANCELLED: f"Cancelled; {'replies may not be judged' if whole else 'finished loads are listed'}.",
+        }
+        built(self.servers).state.setText(said.get(outcome, sentence))
         if outcome is Outcome.FAILED:
-            self._failed(sentence)
-        elif outcome is Outcome.CANCELLED:
-            self._hear("Measured; judging was cancelled.")
-        elif not self._judging:
-            self._hear("Measured and judged.")
+            self._notices.warn(sentence)
         self._results.read_servers()
         self.changed.emit()
+
+    def refresh(self) -> None:
+        if self.servers is not None:
+            self.servers.progress.setVisible(bool(self._state.jobs.why_one(_KIND, "measured")))
 
     def forget(self) -> None:
         """Delete the selected measurement. Raises :class:`paretone.errors.PlainError`."""
@@ -185,6 +125,7 @@ class ServersPresenter(Presenter):
         from paretone_app.features.servers.panel import ServersPanel
 
         self.servers = panel = ServersPanel(self._theme.colours, self._measure, self._cancel, self._forget)
+        self._bar = panel.progress
         panel.chosen.connect(self._forget.refresh)
         self._records, problems = records.read_all(self._folder)
         panel.show_records(self._records)
@@ -195,7 +136,3 @@ class ServersPresenter(Presenter):
                 getattr(panel, name).setText(kept)
         panel.check()
         return panel
-
-    def shut_down(self) -> None:
-        if self._worker is not None:
-            self._worker.shut_down()

@@ -66,7 +66,7 @@ def filled_in(
 
 def measured(window: MainWindow, qtbot: QtBot) -> str:
     panel = window.panels["servers"]
-    with qtbot.waitSignal(window.features["servers"].changed):
+    with qtbot.waitSignal(window.features["servers"].changed, timeout=60_000):
         panel.measure.trigger()
     qtbot.waitUntil(lambda: not panel.cancel.isEnabled())
     return panel.state.text()
@@ -124,8 +124,7 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
     assert "no recording nowhere.wav" in panel.problem
     panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
     before = len(results.takes.all)
-    assert measured(borrowed_window, qtbot).startswith("Measured")
-    qtbot.waitUntil(lambda: panel.state.text() == "Measured and judged.")
+    assert measured(borrowed_window, qtbot) == "Measured and judged."
     assert float(panel.table.item(0, 9).text().removesuffix(" %")) > 50, "it says something else"
     assert panel.table.item(0, 10).text() == "reports the inverse RTF"
     takes = results.takes.all[: len(results.takes.all) - before]
@@ -153,10 +152,12 @@ def test_replies_are_takes_and_are_judged(borrowed_window: MainWindow, qtbot: Qt
 def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, address: str) -> None:
     panel = filled_in(borrowed_window, address, "1", "8", True, "anna")
     panel.reference.setText(catalogue.voice("anna", "f5-mini").audio)
-    with qtbot.waitSignal(borrowed_window.jobs.began):
-        panel.measure.trigger()
+    before = panel.table.rowCount()
+    panel.measure.trigger()
+    assert "being measured" in panel.measure.reason and panel.progress.isVisible()
+    qtbot.waitUntil(lambda: panel.table.rowCount() > before)
     panel.cancel.trigger()
-    qtbot.waitUntil(lambda: panel.state.text() == "Measured; judging was cancelled.")
+    qtbot.waitUntil(lambda: panel.state.text() == "Cancelled; replies may not be judged.")
     assert panel.table.item(0, 9).text() == "–" and not panel.cancel.isEnabled()
     takes = borrowed_window.results.takes
     voice = voice_of(takes.library.load(takes.all[0].id), borrowed_window.features["takes"].voices())
