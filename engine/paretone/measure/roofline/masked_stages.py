@@ -13,7 +13,8 @@ from paretone.measure.roofline import counts, report
 from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase, once, run_all
 from paretone.measure.roofline.counts import Work
 from paretone.models.families.masked import MaskedInternals, guide_of
-from paretone.models.kernels.fused_masked import FusedLayer, MaskedRequest, MaskedRun, Rows, rotated
+from paretone.models.kernels.fused_masked import MaskedRequest, MaskedRun, rotated
+from paretone.models.kernels.masked_pass import FusedLayer, Rows
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, confidence
 from paretone.sampling.demasking_schedule import Block, commit_counts
 

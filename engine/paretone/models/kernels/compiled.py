@@ -15,7 +15,8 @@ from torch import Tensor
 from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.few_rows import Product
-from paretone.models.kernels.fused_masked import FusedMasked, Rows
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.masked_pass import Rows
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
 from paretone.models.networks.layers import SelfAttention

@@ -25,7 +25,8 @@ from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.compiled import times_of
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from paretone.models.kernels.masked_pass import Rows
 from paretone.models.networks.causal import NOTHING, CausalConfig, Probe
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
 from paretone.observer import Status

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretone.models.kernels.fused_masked import FusedMasked, LayerSpan, MaskedRequest, MaskedRun, PrefixMemory, Rows
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from paretone.models.kernels.masked_pass import LayerSpan, PrefixMemory, Rows
 from paretone.sampling.demasking import Guide
 
 

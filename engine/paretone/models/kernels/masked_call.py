@@ -11,7 +11,6 @@ branches, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,12 +20,10 @@ from paretone.models.kernels.compiled_attention import attend_within
 from paretone.models.kernels.few_rows import BlockProduct
 from paretone.models.kernels.fused_causal import QuickNorm
 from paretone.models.kernels.machine_code import BLOCK, WIDE
+from paretone.models.kernels.masked_pass import FusedLayer, LayerSpan, PrefixMemory, Rows, Wanted
 from paretone.models.kernels.one_call import add_product, in_blocks, layers_of, norm, padded
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.compiled_tokens import ONE, compiled, exponential
-
-if TYPE_CHECKING:
-    from paretone.models.kernels.fused_masked import FusedLayer, LayerSpan, PrefixMemory, Rows, Wanted
 
 __all__ = ["BLOCK", "WIDE", "MaskedCall"]
 TOGETHER = 96
