@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> Report:
     target, rows = Target(f"http://127.0.0.1:{ours.recv()}"), []
     try:
         for number in range(arguments.rounds):
-            load = Load(target, ["Rice."], requests=2 * arguments.streams, warm_up=1)
+            load = Load(target, ("Rice.",), requests=2 * arguments.streams, warm_up=1)
             (found,) = load.run([Level(clients=arguments.streams)])
             row = found.row()
             rows.append(

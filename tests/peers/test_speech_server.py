@@ -49,7 +49,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("form", ["wav", "pcm"])
 def test_its_speech_is_measured(address: str, form: str) -> None:
     target = Target(address, "tts-1", token="any", form=form)
-    load = Load(target, ["Rice is often served in round bowls."], requests=4)
+    load = Load(target, ("Rice is often served in round bowls.",), requests=4)
     alone, together = load.run([Level(clients=1), Level(clients=4)])
     for one in (alone, together):
         assert not one.failures and all(2 < reply.audio_seconds < 5 for reply in one.answered)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone import files
 from paretone.bench.report import table
@@ -17,19 +17,15 @@ from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session, ending
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
-from paretone.measure.evaluation.judging import reply_figures
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
+from paretone.observer import Passing
 from paretone.paths import data_folder
 from paretone.reading import shown
 from paretone.serving import records
-from paretone.serving.records import FORMS, Level, Target
+from paretone.serving.records import FORMS, Level, Order, Target
 from paretone.wording import listed
-
-if TYPE_CHECKING:
-    from paretone.serving.load import Measured
-    from paretone.setting.take import Take
 
 NAME = "load"
 SUMMARY = "Measure a speech server under load: first audio, gaps, throughput."
@@ -83,7 +79,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     require_serving()
-    from paretone.serving.load import Load
+    from paretone.serving.load import Measurement
 
     url, file, terminal = records.address(options.url), options.text_file, session.terminal
     texts = catalogue.harvard_sentences()[:20] if file is None else arguments.typed_lines(file)
@@ -95,57 +91,44 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     like = None if options.reference is None else own_voice(options.reference)
     target = Target(url, options.model, options.voice, options.token, form, fields, like)
     levels = [Level(clients=one) for one in options.clients] + [Level(rate=one) for one in options.rate]
-    levels = levels or [Level(clients=one) for one in (1, 2, 4)]
-    each, finished = options.seconds or options.requests, 0.0
-
-    def progress(level: Level, done: float, wanted: float) -> None:
-        terminal.remark = str(level)
-        terminal.progress(finished + min(done, each), each * len(levels))
-
-    terminal.begin()
-    terminal.status(f"Measuring {target.endpoint}")
-    load = Load(
+    loads = tuple(levels or [Level(clients=one) for one in (1, 2, 4)])
+    order = Order(
         target,
-        texts,
-        seeds=options.seeds or (None,),
+        tuple(texts),
+        title=options.record or url,
+        loads=loads,
+        seeds=tuple(options.seeds) or (None,),
         requests=options.requests,
         seconds=options.seconds or 0.0,
         warm_up=options.warm_up,
-        check=terminal.check,
-        progress=progress,
+        kept=sys.maxsize if options.judge or keep is not None else 0 if options.record is None else records.KEPT,
     )
-    found: list[Measured] = []
-    rows: list[dict[str, Any]] = []
-    takes: list[list[Take]] = []
+    measured, observer = Measurement(order), Passing(terminal, "status", "progress")
+    judged: dict[str, dict[str, float]] = {}
     stopped: Cancelled | PlainError | None = None
     try:
-        for one in load.run(levels):
-            found.append(one)
-            rows.append(one.row())
-            takes.append(one.takes(options.record, target) if options.record is not None else [])
-            finished += each
-        for one, row, kept in zip(found, rows, takes, strict=True):
-            if options.judge and one.answered:
-                terminal.begin()
-                terminal.status(f"Judging the replies to {one.level}")
-                voice, answers = None if like is None else Path(like.audio), one.answered
-                said, sounds = [each.text for each in answers], [(each.samples, each.sample_rate) for each in answers]
-                row["judged"], heard = reply_figures(said, sounds, voice, terminal.progress, terminal.check)
-                pairs = zip(kept, heard, strict=False)
-                kept[:] = [replace(take, metrics=replace(take.metrics, **figures)) for take, figures in pairs]
+        terminal.begin()
+        for _ in measured.ask(observer):
+            pass
+        for place, _ in enumerate(loads if options.judge else ()):
+            terminal.begin()
+            judged |= measured.judge(place, observer)
     except (Cancelled, PlainError) as error:
-        if not found:
+        if not measured.takes:
             raise
         stopped = error
-    problem, code = ending(stopped, f"after {found[-1].level}.", "measuring a server")
-    if not problem and (silent := [str(one.level) for one in found if not one.answered]):
+    rows: list[dict[str, Any]] = [dict(one) for one in measured.record.loads]
+    problem, code = ending(stopped, f"after {rows[-1]['load']}.", "measuring a server")
+    if not problem and (silent := [one["load"] for one in rows if one["failed"] == one["requests"]]):
         problem, code = f"No request was answered at {listed(silent)}.", PlainError.exit_code
+    for row in rows:
+        row["takes"] = row["takes"][: records.KEPT] if options.record is not None else []
     data = {"url": target.endpoint, "texts": len(texts), "texts_sha256": records.hash_of(texts), "loads": rows}
     if keep is not None:
         written: dict[str, str] = {}
-        for level, reply in ((one.level, reply) for one in found for reply in one.answered):
+        for load, reply in ((row["load"], one) for row, some in zip(rows, measured.takes, strict=True) for one in some):
             # Numbered first: in the order of their texts in any shell, as judge takes them.
-            name = f"{len(written) + 1:05} {level}.wav".replace("/", " a ").replace(" ", "-")
+            name = f"{len(written) + 1:05} {load}.wav".replace("/", " a ").replace(" ", "-")
             files.write_wav(keep / name, reply.samples, reply.sample_rate)
             written[name] = reply.text
         files.write(keep / _TEXTS, "".join(f"{text}\n" for text in written.values()).encode())
@@ -156,23 +139,21 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         from paretone.setting.library import Library
 
         with Library(data_folder() / "takes") as library:
-            for one in (take for of_load in takes for take in of_load):
-                library.add(one)
-        for row, of_load in zip(rows, takes, strict=True):
-            row["takes"] = [one.id for one in of_load]
-        record = records.write(records.ServerRecord.of(options.record, target, texts, rows))
+            for one in (take for some in measured.takes for take in some[: records.KEPT]):
+                library.add(replace(one, metrics=replace(one.metrics, **judged.get(one.id, {}))))
+        record = records.write(replace(measured.record, loads=tuple(rows)))
     marks = records.marks(rows)
     for place, words in marks.items():
         rows[place]["marks"] = words
     figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
     figure = lambda one: "{} {} ({} to {})".format(COLUMNS[one[0]], *map(metric(one[0]).spelt, one[1]))  # noqa: E731
-    worst = max((one.client_seconds for one in found), default=0.0)
+    worst = max(one["client_milliseconds"] for one in rows)
     said = [
         *table(figures),
         "",
-        f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {1e3 * worst:.2f} ms of "
+        f"{len(texts)} texts, SHA-256 {str(data['texts_sha256'])[:12]}; this client took {worst:.2f} ms of "
         "processor time a request. Intervals and more percentiles: --json.",
-        *_failures(found),
+        *filter(None, map(_failures, rows)),
         *(f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()),
         *filter(None, map(records.inverse, rows[:1])),
         *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items()))}." for one in rows if one.get("judged")),
@@ -204,13 +185,9 @@ def _fields(options: argparse.Namespace) -> dict[str, object]:
     return found
 
 
-def _failures(found: Sequence[Measured]) -> list[str]:
-    """A sentence for each load with failures, with the first one's words."""
-    said = []
-    for one in found:
-        if one.failures:
-            kinds = ", ".join(f"{kind} ({number})" for kind, number in one.failures.items())
-            first = next(reply.detail for reply in one.replies if reply.failure)
-            waited = f"For Retry-After, clients waited {one.waited:.1f} s in all." if one.waited else ""
-            said.append(f"Failed at {one.level}: {kinds}. {first} {waited}".rstrip())
-    return said
+def _failures(row: Mapping[str, Any]) -> str:
+    """A sentence on the failures of a load, with the first one's words, or ``""``."""
+    kinds = ", ".join(f"{kind} ({number})" for kind, number in row["failures"].items())
+    waited = row["retry_after_seconds"]
+    said = f"For Retry-After, clients waited {waited:.1f} s in all." if waited else ""
+    return f"Failed at {row['load']}: {kinds}. {row['first_failure']} {said}".rstrip() if kinds else ""

@@ -20,7 +20,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -38,10 +38,10 @@ from paretone.errors import PlainError, SettingError
 from paretone.measure.estimates import bootstrap
 from paretone.measure.loudness import signal_metrics
 from paretone.measure.machine import describe
-from paretone.observer import Check
+from paretone.observer import Check, Observer
 from paretone.reading import printable, shortened, shown
 from paretone.serving import reason, watched
-from paretone.serving.records import KEPT, Level, Target
+from paretone.serving.records import Level, Order, ServerRecord, Target
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
@@ -143,14 +143,14 @@ class Measured:
     def failures(self) -> dict[str, int]:
         return dict(Counter(one.failure for one in self.replies if one.failure))
 
-    def takes(self, title: str, target: Target) -> list[Take]:
-        """The first :data:`~paretone.serving.records.KEPT` answers of the server ``title`` as takes."""
+    def takes(self, title: str, target: Target, most: int) -> tuple[Take, ...]:
+        """The first answers of the server ``title`` as takes."""
         plain = ((name, one) for name, one in target.body("", None).items() if isinstance(one, int | float | str))
         asked = {name: one for name, one in plain if not str(one).startswith("data:")}  # Recordings are large.
         setting = Setting(f"server {title}", Values({**asked, **self.level.option, "url": target.url}))
         voice = target.like.id if target.like else target.voice or "the server's own"
         about = {"voice": voice, "machine": describe().line, "label": f"{title}, {self.level}"}
-        return [one.take(replace(setting, seed=one.seed or 0), **about) for one in self.answered[:KEPT]]
+        return tuple(one.take(replace(setting, seed=one.seed or 0), **about) for one in self.answered[:most])
 
     def row(self) -> dict[str, Any]:
         """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""
@@ -162,6 +162,7 @@ class Measured:
             "requests": len(self.replies),
             "failed": len(self.replies) - len(good),
             "failures": self.failures,
+            "first_failure": next((one.detail for one in self.replies if one.failure), ""),
             "requests_per_second": len(good) / self.seconds if self.seconds else 0.0,
             "audio_seconds_per_second": sum(one.audio_seconds for one in good) / self.seconds if self.seconds else 0.0,
             "client_milliseconds": 1e3 * self.client_seconds,
@@ -196,17 +197,9 @@ def recorded(path: str | Path) -> str:
 
 
 @dataclass(frozen=True)
-class Load:
-    target: Target
-    texts: Sequence[str]
-    _: KW_ONLY
-    seeds: Sequence[int | None] = (0, 1, 2)
-    requests: int = 20
-    """Counted at each load."""
-    seconds: float = 0.0
-    """If given, all requests that begin within them are counted instead."""
-    warm_up: int = 2
-    """Requests before those that are counted."""
+class Load(Order):
+    """Asks what is ordered."""
+
     check: Check = lambda: None
     """May raise to cancel."""
     progress: Callable[[Level, float, float], None] = lambda level, done, total: None
@@ -274,6 +267,51 @@ class Load:
             for task in under_way:
                 task.cancel()
         return answers
+
+
+class Measurement:
+    """A server that is asked as ordered, and its record so far."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.record = ServerRecord.of(order.title, order.target, order.texts)
+        self.takes: list[tuple[Take, ...]] = []
+        """Replies to each load."""
+
+    def ask(self, observer: Observer) -> Iterator[tuple[Take, ...]]:
+        """Measure each load in turn, and give its replies; raises as :meth:`Load.run`."""
+        order, target = self.order, self.order.target
+        each = order.seconds or order.requests
+        total = round(each * len(order.loads))
+
+        def answered(level: Level, done: float, all_of_it: float) -> None:
+            observer.progress(round(each * len(self.takes) + min(done, each)), total)
+
+        asked: dict[str, Any] = {one.name: getattr(order, one.name) for one in fields(order)}
+        load = Load(**asked, check=observer.check, progress=answered)
+        for level in order.loads:
+            observer.status(f"Asking {target.endpoint}: {level} …")
+            (found,) = load.run([level])
+            takes = found.takes(order.title, target, order.kept)
+            row = found.row() | {"takes": [one.id for one in takes]}
+            self.record = replace(self.record, loads=(*self.record.loads, row))
+            self.takes.append(takes)
+            yield takes
+
+    def judge(self, place: int, observer: Observer) -> dict[str, dict[str, float]]:
+        """Judge the replies to a load; the figures of each take by its id. Raises :class:`PlainError`."""
+        from paretone.measure.evaluation.judging import reply_figures
+
+        takes, loads, like = self.takes[place], list(self.record.loads), self.order.target.like
+        if not takes:
+            return {}
+        observer.status(f"Judging the replies to {loads[place]['load']} …")
+        sounds, texts = [(one.samples, one.sample_rate) for one in takes], [one.text for one in takes]
+        reference = None if like is None else Path(like.audio)
+        figures, each = reply_figures(texts, sounds, reference, observer.progress, observer.check)
+        loads[place] = {**loads[place], "judged": figures}
+        self.record = replace(self.record, loads=tuple(loads))
+        return {take.id: said for take, said in zip(takes, each, strict=True)}
 
 
 _Answer = partial[Reply]

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ SATURATED = 0.95
 MARKS = "Knee: most throughput per waiting; saturated: more clients only wait longer"
 _FIELDS = {"title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str, "reference": str}
 _KINDS = {"load": str, "requests": int, "failures": dict, "judged": dict[str, list[float]], "takes": list[str]}
+_KINDS |= {"first_failure": str}
 """Of a load's columns that are no numbers."""
 FIGURES = {
     "first_audio_seconds": "first_audio_p50",
@@ -126,6 +127,28 @@ class Target:
         if seeded and isinstance(further := self.fields.get("extra_params"), Mapping) and "seed" in further:
             seeded["extra_params"] = {**further, **seeded}
         return {**self.fields, "input": text, "response_format": self.form, **chosen, **seeded}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of a server, and what becomes of the answers."""
+
+    target: Target
+    texts: tuple[str, ...]
+    _: KW_ONLY
+    title: str = ""
+    loads: tuple[Level, ...] = ()
+    seeds: tuple[int | None, ...] = (0, 1, 2)
+    requests: int = 20
+    """Counted at each load."""
+    seconds: float = 0.0
+    """If given, all requests that begin within them are counted instead."""
+    warm_up: int = 2
+    """Requests before those that are counted."""
+    kept: int = 0
+    """Most replies to each load that become takes."""
+    judges: bool = False
+    """Whether these are judged, once all loads are measured."""
 
 
 def request_fields(file: Path | str) -> dict[str, object]:

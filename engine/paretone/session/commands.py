@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from paretone.models.base import Utterance, Voice
-from paretone.serving.records import Level, Target
+from paretone.serving.records import Order
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DemaskedPassage
@@ -146,17 +146,9 @@ class JudgeTake(Command, activity="judging a take", by="jobs:judge_take"):
 
 @dataclass(frozen=True)
 class MeasureServer(Command, activity="measuring a server", by="jobs:measure_server", timed=True):
-    """Ask a speech server for ``texts`` under each of ``loads``, from the machine of the engine. ``requests`` of each
-    load are counted, or those of some ``seconds``, if given."""
+    """Measure a speech server under load, from the machine of the engine."""
 
-    title: str
-    target: Target
-    texts: tuple[str, ...]
-    loads: tuple[Level, ...]
-    requests: int
-    seconds: float = 0.0
-    keeps: bool = False
-    """Whether replies become takes, which are judged once all loads are measured."""
+    order: Order
 
 
 @dataclass(frozen=True)

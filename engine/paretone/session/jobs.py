@@ -23,17 +23,15 @@ from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
 from paretone.extras import extra, install, require_serving
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.evaluation.judging import judged_figures, reply_figures
+from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
 from paretone.observer import stoppable
-from paretone.serving.records import Level, ServerRecord
 from paretone.session import commands, events
 from paretone.session.executor import Executor, JobObserver, MeasuringObserver, PreparationObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Part
-from paretone.setting.take import Take
 from paretone.studies import definition
 from paretone.studies.cluster import Cluster
 from paretone.studies.hooks import Finding, hooks
@@ -111,42 +109,15 @@ def judge_take(command: commands.JudgeTake, executor: Executor, job: RunningJob)
 
 def measure_server(command: commands.MeasureServer, executor: Executor, job: RunningJob) -> events.ServerMeasured:
     require_serving()
-    from paretone.serving.load import Load
+    from paretone.serving.load import Measurement
 
-    observer, target, each = JobObserver(job), command.target, command.seconds or command.requests
-    kept: list[tuple[Take, ...]] = []
-
-    def answered(level: Level, done: float, all_of_it: float) -> None:
-        number = min(done, each) + each * len(kept)
-        observer.progress(round(number), round(each * len(command.loads)), f"{level}")
-
-    observer.status(f"Asking {target.url} …")
-    load = Load(
-        target,
-        command.texts,
-        requests=command.requests,
-        seconds=command.seconds,
-        check=observer.check,
-        progress=answered,
-    )
-    record = ServerRecord.of(command.title, target, command.texts)
-    for found in load.run(command.loads):
-        kept.append(tuple(found.takes(command.title, target)) if command.keeps else ())
-        row = {**found.row(), "takes": [one.id for one in kept[-1]]}
-        record = replace(record, loads=(*record.loads, row))
-        observer.post(events.ServerMeasured(command.job, record, kept[-1]))
-    reference = None if target.like is None else Path(target.like.audio)
-    for place, takes in enumerate(kept):
-        if takes:
-            observer = JobObserver(job)
-            observer.status(f"Judging the replies to {record.loads[place]['load']} …")
-            texts, sounds = zip(*((one.text, (one.samples, one.sample_rate)) for one in takes), strict=True)
-            figures, said = reply_figures(texts, sounds, reference, observer.progress, observer.check)
-            row = {**record.loads[place], "judged": figures}
-            record = replace(record, loads=(*record.loads[:place], row, *record.loads[place + 1 :]))
-            judged = {take.id: one for take, one in zip(takes, said, strict=True)}
-            observer.post(events.ServerMeasured(command.job, record, (), judged))
-    return events.ServerMeasured(command.job, record)
+    measured = Measurement(command.order)
+    for takes in measured.ask(JobObserver(job)):
+        job.post(events.ServerMeasured(command.job, measured.record, takes))
+    for place, _ in enumerate(measured.takes if command.order.judges else ()):
+        judged = measured.judge(place, JobObserver(job))
+        job.post(events.ServerMeasured(command.job, measured.record, (), judged))
+    return events.ServerMeasured(command.job, measured.record)
 
 
 def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> events.Prepared:

@@ -206,7 +206,7 @@ class Asking:
         level = Level(options.get(_CLIENTS, 0), options.get(_RATE, 0.0))
         load = Load(
             target_of(candidate, cells[0][1].voice),
-            [one.text for _, one in cells[: len(cells) // len(seeds)]],
+            tuple(one.text for _, one in cells[: len(cells) // len(seeds)]),
             seeds=seeds if options[_SEEDED] else (None,) * len(seeds),
             # As many requests more as clients, so that all of them ask until the last that counts was answered.
             requests=len(cells) + max(level.clients - 1, 0),

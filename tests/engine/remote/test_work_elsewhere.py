@@ -21,7 +21,7 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.voices import own_voice
 from paretone.observer import Observer
-from paretone.serving.records import Level, Target
+from paretone.serving.records import Level, Order, Target
 from paretone.session import commands, events
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.knobs import Values
@@ -212,7 +212,8 @@ def test_servers_are_asked_from_there_with_the_files_that_they_need(do: Do, here
         lines = 'model = "f5-mini"', 'sentences = ["Milk."]', "[[server]]", f'url = "{address}"', "rate = 50"
         run_study(do, tmp_path / "served.toml", *lines, 'request = "request.json"', 'ref_audio = ["me.wav"]')
         target, loads = Target(address, like=own_voice(tmp_path / "me.wav")), (Level(clients=2), Level(rate=50.0))
-        found = do(lambda job: commands.MeasureServer(job, "Box", target, ("Milk.",), loads, 3, keeps=True))
+        order = Order(target, ("Milk.",), loads=loads, requests=3, kept=3, judges=True)
+        found = do(lambda job: commands.MeasureServer(job, order))
     assert isinstance(found, events.ServerMeasured) and [one["requests"] for one in found.record.loads] == [3, 3]
     told = [one for one in here.recorder.of(found.job) if isinstance(one, events.ServerMeasured)]
     assert [len(one.takes) for one in told[:2]] == [3, 3] and len(told[2].judged) == 3

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -11,9 +10,10 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from paretone.errors import SettingError
 from paretone.measure.metrics import metric
+from paretone.models import catalogue
 from paretone.reading import shortened
 from paretone.serving import records
-from paretone.serving.records import KEPT, MARKS, Level, ServerRecord, Target, address
+from paretone.serving.records import KEPT, MARKS, Level, Order, ServerRecord, Target, address
 from paretone_app.numbers import displayed, fixed
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
@@ -40,23 +40,7 @@ COLUMNS = (
 )
 TERMS = tuple(Term(title, f"{meaning}.", owner="Servers") for title, meaning in COLUMNS[1:])
 _ERRORS = "word_error_rate"
-REQUESTS = 20
-
-
-@dataclass(frozen=True)
-class Wanted:
-    target: Target
-    loads: tuple[Level, ...]
-    requests: int
-    seconds: float
-    """Of requests at each load, in place of a number; 0: not given."""
-    keeps: bool
-    reference: str
-
-    @property
-    def named(self) -> str:
-        asked = ", ".join(filter(None, (self.target.model, self.target.voice)))
-        return f"{self.target.url} ({asked})" if asked else self.target.url
+REQUESTS, TEXTS = 20, 20
 
 
 class ServersPanel(QWidget):
@@ -114,6 +98,11 @@ class ServersPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         self.canvas.set_colours(colours)
 
+    @property
+    def like(self) -> str:
+        """File with the voice that the replies should have, or ``""``."""
+        return self.reference.text().strip()
+
     def check(self) -> None:
         """Say why nothing can be measured."""
         self.measure.refresh()
@@ -128,18 +117,28 @@ class ServersPanel(QWidget):
             return str(error)
         return ""
 
-    def wanted(self) -> Wanted:
-        """Raises :class:`SettingError`."""
+    def wanted(self) -> Order:
+        """What is to be measured. Raises :class:`SettingError`."""
         url = address(self.url.text().strip())
         if not (loads := Level.typed(self.clients.text())):
             raise SettingError(f"{records.LOADS}.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
-        if (reference := self.reference.text().strip()) and not os.path.isfile(reference):
-            raise SettingError(f"There is no recording {shortened(reference)}; check the path.")
+        if self.like and not os.path.isfile(self.like):
+            raise SettingError(f"There is no recording {shortened(self.like)}; check the path.")
         if (asked := re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())) is None:
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")
         requests, seconds = (REQUESTS, float(asked[1])) if asked[2] else (int(asked[1]), 0.0)
-        return Wanted(Target(url, model, voice, token), loads, requests, seconds, self.keeps.isChecked(), reference)
+        named, keeps = ", ".join(filter(None, (model, voice))), self.keeps.isChecked()
+        return Order(
+            Target(url, model, voice, token),
+            tuple(catalogue.harvard_sentences()[:TEXTS]),
+            title=f"{url} ({named})" if named else url,
+            loads=loads,
+            requests=requests,
+            seconds=seconds,
+            kept=KEPT if keeps else 0,
+            judges=keeps,
+        )
 
     def show_records(self, measured: Sequence[ServerRecord]) -> None:
         """Show all measurements, the newest first, with the curve of the newest."""

@@ -12,12 +12,11 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import read_recording
 from paretone.errors import told
-from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.serving import records
 from paretone.serving.records import ServerRecord
 from paretone.session.commands import MeasureServer
-from paretone.session.events import Event, ServerMeasured
+from paretone.session.events import EngineStatus, Event, ServerMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -51,26 +50,27 @@ class ServersPresenter(Presenter):
     def measure(self) -> None:
         """Measure the server of the panel. Raises :class:`paretone.errors.PlainError`."""
         panel = built(self.servers)
-        wanted = panel.wanted()
+        order = panel.wanted()
         for name in _REMEMBERED:
             self._settings.setValue(f"servers/{name}", getattr(panel, name).text())
-        like = None
-        if wanted.reference:
-            read_recording(wanted.reference)  # Before anything is asked.
-            like = own_voice(wanted.reference)
-        target, texts = replace(wanted.target, like=like), catalogue.harvard_sentences()[:20]
-        counted = wanted.requests, wanted.seconds, wanted.keeps
-        command = MeasureServer(0, wanted.named, target, tuple(texts), wanted.loads, *counted)
-        panel.progress.begin()
-        job = self._state.jobs.start(_KIND, lambda number: replace(command, job=number))
-        self._own_job = job.number
-        panel.state.setText(f"Asking {target.url} …" if job.at_once else "Waits for the jobs before it (Queue) …")
-        self.refresh()
+        if panel.like:
+            read_recording(panel.like)  # Before anything is asked.
+            order = replace(order, target=replace(order.target, like=own_voice(panel.like)))
+        panel.state.setText("Waits for the jobs before it (Queue) …" if self._state.jobs.busy else "")
+        self._state.jobs.start(_KIND, lambda number: MeasureServer(number, order))
+
+    def job_began(self, job: Job) -> None:
+        if job.kind is _KIND:
+            self._own_job = job.number
+            built(self.servers).progress.begin()
+            self.refresh()
 
     def follow(self, event: Event) -> None:
-        if isinstance(event, ServerMeasured) and (job := self._state.jobs.find(event.job)) is not None:
+        if isinstance(event, EngineStatus) and 0 < event.job == self._own_job:
+            built(self.servers).state.setText(event.text)
+        elif isinstance(event, ServerMeasured) and (job := self._state.jobs.find(event.job)) is not None:
             assert isinstance(job.command, MeasureServer)
-            like = job.command.target.like
+            like = job.command.order.target.like
             with told(self._notices.warn):
                 self._results.takes.add(*event.takes)
                 for take, figures in event.judged.items():
@@ -87,19 +87,14 @@ class ServersPresenter(Presenter):
         with told(self._notices.warn):
             records.write(record, self._folder)
 
-    def job_began(self, job: Job) -> None:
-        if job.number == self._own_job and isinstance(job.command, MeasureServer):
-            built(self.servers).state.setText(f"Asking {job.command.target.url} …")
-
     def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not _KIND:
             return
         assert isinstance(job.command, MeasureServer)
-        loads = self._records[0].loads if self._records else ()
-        whole = job.command.keeps and len(loads) == len(job.command.loads)
+        judges = job.command.order.judges
         said = {
-            Outcome.FINISHED: "Measured and judged." if job.command.keeps else "Measured.",
-            Outcome.CANCELLED: f"Cancelled; {'replies may not be judged' if whole else 'finished loads are listed'}.",
+            Outcome.FINISHED: "Measured and judged." if judges else "Measured.",
+            Outcome.CANCELLED: "Cancelled; finished loads are listed.",
         }
         built(self.servers).state.setText(said.get(outcome, sentence))
         if outcome is Outcome.FAILED:

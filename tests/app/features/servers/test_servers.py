@@ -157,7 +157,7 @@ def test_judging_can_be_cancelled(borrowed_window: MainWindow, qtbot: QtBot, add
     assert "being measured" in panel.measure.reason and panel.progress.isVisible()
     qtbot.waitUntil(lambda: panel.table.rowCount() > before)
     panel.cancel.trigger()
-    qtbot.waitUntil(lambda: panel.state.text() == "Cancelled; replies may not be judged.")
+    qtbot.waitUntil(lambda: panel.state.text() == "Cancelled; finished loads are listed.")
     assert panel.table.item(0, 9).text() == "–" and not panel.cancel.isEnabled()
     takes = borrowed_window.results.takes
     voice = voice_of(takes.library.load(takes.all[0].id), borrowed_window.features["takes"].voices())
