@@ -47,6 +47,8 @@ def test_a_report_as_json_and_as_text() -> None:
         "",
         "Machine: processor abacus, cores 1",
     ]
+    with pytest.raises(ValueError, match="no finite headline"):
+        Report("addition", math.nan, (1.0, 2.0), "", (), {})
 
 
 def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
@@ -64,11 +66,6 @@ def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
     assert table([kept])[2].split() == "steps 85.3 %, 70.0 %, - 0 %".split()
     assert table(rows, 5)[2].split() == ["steps:steps", "Number", "7"]
     assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"] and table([]) == []
-
-
-def test_headline_must_be_a_number() -> None:
-    with pytest.raises(ValueError, match="no finite headline"):
-        Report("addition", math.nan, (1.0, 2.0), "", (), {})
 
 
 def test_a_bench_that_is_unknown_or_has_moved_says_so() -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import random
 import signal
-import socketserver
+import socket
 import stat
 import subprocess
 import sys
@@ -333,20 +333,19 @@ def asked(port: int, token: str, content: bytes | Iterator[bytes], file: str = "
 def test_another_program_on_the_port_of_an_engine_is_told_nothing(tmp_path: Path) -> None:
     heard: list[bytes] = []
 
-    class Posing(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            heard.append(self.request.recv(1 << 16))
-            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\n" + b"0" * 64)
+    def pose(server: socket.socket) -> None:
+        for _ in range(2):
+            line, _ = server.accept()
+            heard.append(line.recv(1 << 16))
+            line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\n" + b"0" * 64)
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Posing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        file, port = state_file(tmp_path), server.server_address[1]
-        file.parent.mkdir()
-        file.write_text(f'{{"port": {port}, "token": "secret"}}')
+    (file := state_file(tmp_path)).parent.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=pose, args=[server]).start()
+        file.write_text(f'{{"port": {server.getsockname()[1]}, "token": "secret"}}')
         assert running(tmp_path) is None
-        with window(port, "secret", tmp_path / "here") as here:
+        with window(server.getsockname()[1], "secret", tmp_path / "here") as here:
             assert "another user's" in here.until(lambda one: one.lost).sentence
-        server.shutdown()
     assert len(heard) == 2 and not any(b"secret" in one for one in heard)
 
 

@@ -218,10 +218,8 @@ def test_servers_are_asked_from_there_with_the_files_that_they_need(do: Do, here
     told = [one for one in here.recorder.of(found.job) if isinstance(one, events.ServerMeasured)]
     assert [len(one.takes) for one in told[:2]] == [3, 3] and len(told[2].judged) == 3
     assert "word_error_rate" in found.record.loads[0]["judged"]
-    asked = [one for one in asked if "steps" in one]
-    assert asked and all(
-        one["steps"] == 8 and one["ref_audio"].startswith("data:audio/wav;base64,UklGR") for one in asked
-    )
+    sent = [(one["steps"], one["ref_audio"][:27]) for one in asked if "steps" in one]
+    assert set(sent) == {(8, "data:audio/wav;base64,UklGR")}
     with Store(tmp_path / "served", read_only=True) as store:
         assert len(store.cells()) == 1 and not store.lost()
 

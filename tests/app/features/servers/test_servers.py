@@ -52,13 +52,11 @@ def address() -> Iterator[str]:
         yield found
 
 
-def filled_in(
-    window: MainWindow, address: str, clients: str, requests: str, keeps: bool, voice: str = ""
-) -> ServersPanel:
+def filled_in(window: MainWindow, address: str, clients: str, asked: str, keeps: bool, voice: str = "") -> ServersPanel:
     window.action["measure_server"].trigger()
     panel = window.panels["servers"]
     fields = panel.url, panel.clients, panel.requests, panel.voice
-    for field, text in zip(fields, (address, clients, requests, voice), strict=True):
+    for field, text in zip(fields, (address, clients, asked, voice), strict=True):
         field.setText(text)
     panel.keeps.setChecked(keeps)
     return panel

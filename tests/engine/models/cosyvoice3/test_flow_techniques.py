@@ -50,7 +50,6 @@ from tests.engine.models.cosyvoice2.small_release import FLOW as FLOW_2
 from tests.engine.models.cosyvoice2.small_release import SPEAKER_WIDTH
 from tests.engine.models.cosyvoice2.small_release import write_release as write_release_2
 from tests.engine.models.cosyvoice3.small_release import FLOW as FLOW_3
-from tests.engine.models.cosyvoice3.small_release import write_release
 from tests.engine.models.f5 import plain_dit
 from tests.engine.models.official import load, used
 from tests.packages import needs
@@ -61,18 +60,6 @@ LAYERS, STEPS = 2, 10
 CLOSE = 2e-3
 """Of frames, whose values reach 18; rounding grows over ten steps."""
 NONE, TS, BS = SkipAction.NONE, SkipAction.TS, SkipAction.BS
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("models") / NAME
-    write_release(root)
-    return root
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> CosySpeech:
-    return load(NAME, folder)
 
 
 VOICE = catalogue.voices("CosyVoice2-0.5B")[0]

@@ -35,23 +35,8 @@ from tests.engine.models.cosyvoice2.test_official_speech import (
     speak,
     speech_tokens,
 )
-from tests.engine.models.cosyvoice3.small_release import language_weights, write_release
+from tests.engine.models.cosyvoice3.small_release import language_weights
 from tests.engine.models.official import load, refused
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for package in ("onnx", "onnxruntime", "tokenizers"):
-        pytest.importorskip(package)
-    root = tmp_path_factory.mktemp("models") / NAME
-    write_release(root)
-    return root
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> CosySpeech:
-    return load(NAME, folder)
-
 
 setting = partial(official.setting, NAME)
 

@@ -92,24 +92,14 @@ def test_guidance_of_other_frames_is_not_used_again(network: MaskedNetwork) -> N
 
 def test_a_pass_is_one_call_on_few_threads(network: MaskedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     fused = FusedMasked.of(network)
-    runs = [fused.begin(one, 2.0) for one in (request(), replace(request(), frames=8))]
-    alone = [scored(one, 3, last=8) for one in runs]
-    given: list[Any] = []
-    monkeypatch.setitem(vars(fused), "forward", lambda *one: given.append(one) or torch.zeros(10, 48))
-    for one in runs:
-        scored(one, 3, last=8)
-    monkeypatch.delitem(vars(fused), "forward")
-    together = fused.forward_together(given)
+    run = fused.begin(request(), 2.0)
+    first = scored(run, 3)
     monkeypatch.setitem(vars(fused), "attended", None)
     if network.config.transformer.head_width == 64 and machine_code() is not None:
-        answers = iter(together)
-        monkeypatch.setitem(vars(fused), "forward", lambda *one: next(answers))
-        assert all(torch.equal(scored(one, 3, last=8), first) for one, first in zip(runs, alone, strict=True))
-        monkeypatch.delitem(vars(fused), "forward")
-        assert torch.equal(scored(runs[0], 3, last=8), alone[0])
+        assert torch.equal(scored(run, 3), first)
         torch.set_num_threads(MOST_THREADS + 1)
     with pytest.raises(TypeError, match="not callable"):
-        scored(runs[0], 3)
+        scored(run, 3)
     torch.set_num_threads(1)
 
 
