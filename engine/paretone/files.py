@@ -134,7 +134,7 @@ def write_through(path: Path, content: bytes) -> None:
 
 def target(path: Path) -> Path:
     """Final target of a symbolic link ``path``; otherwise ``path`` itself."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path  # A name may be too long to ask pathlib.
 
 
 def flows(path: Path) -> bool:

@@ -68,7 +68,8 @@ class Job:
     def title(self) -> str:
         """What a take says, or what another job does."""
         text, file = (str(getattr(self.command, name, "")) for name in ("text", "file"))
-        return f"“{text}”" if text else f"{self.kind.value}: {Path(file).stem}" if file else self.kind.value
+        named = Path(file).stem if file else getattr(getattr(self.command, "order", None), "title", "")
+        return f"“{text}”" if text else f"{self.kind.value}: {named}" if named else self.kind.value
 
     @property
     def group(self) -> LoadModel | None:

@@ -101,6 +101,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         requests=options.requests,
         seconds=options.seconds or 0.0,
         warm_up=options.warm_up,
+        judges=options.judge,
         kept=sys.maxsize if options.judge or keep is not None else 0 if options.record is None else records.KEPT,
     )
     measured, observer = Measurement(order), Passing(terminal, "status", "progress")
@@ -108,11 +109,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     stopped: Cancelled | PlainError | None = None
     try:
         terminal.begin()
-        for _ in measured.ask(observer):
-            pass
-        for place, _ in enumerate(loads if options.judge else ()):
-            terminal.begin()
-            judged |= measured.judge(place, observer)
+        for _, figures in measured.run(observer):
+            judged |= figures
     except (Cancelled, PlainError) as error:
         if not measured.takes:
             raise

@@ -24,8 +24,9 @@ import aiohttp
 
 from paretone import __version__
 from paretone.errors import Cancelled, PlainError
-from paretone.remote import TAKE_OVER, LinkError, wire
+from paretone.remote import INSTALL, TAKE_OVER, LinkError, wire
 from paretone.remote.carrying import Carrier
+from paretone.serving import reason
 from paretone.session import commands, events
 from paretone.session.commands import Command
 from paretone.session.engine_thread import Posting
@@ -164,7 +165,7 @@ class RemoteEngine(Posting):
         except aiohttp.ClientConnectorError:
             return "nothing answers there"
         except (OSError, aiohttp.ClientError, wire.WireError) as error:
-            return str(error) or "no answer"
+            return reason(error) or "no answer"
         return "the host ended"
 
     def _tell(self, **changes: Any) -> None:
@@ -192,16 +193,14 @@ class RemoteEngine(Posting):
         port, connector = (way, None) if isinstance(way, int) else (80, aiohttp.UnixConnector(way))
         address, times = f"http://127.0.0.1:{port}", aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(address, connector=connector, timeout=times) as session:
-            challenge = secrets.token_hex()
             async with asyncio.timeout(self._stall):
-                async with session.get(wire.PATH, params={"challenge": challenge}) as answer:
-                    if await answer.content.read(1000) != wire.proof(token, challenge).encode():
-                        raise self._foreign(lasting=answer.status == 200)
+                if status := await wire.unproven(session, token):
+                    raise self._foreign(older=status == 401)
                 session.headers["Authorization"] = f"Bearer {token}"
                 try:
                     socket = await session.ws_connect(wire.PATH, max_msg_size=wire.LARGEST_EVENT, compress=0)
                 except aiohttp.WSServerHandshakeError as error:
-                    raise self._foreign(lasting=error.status == 401) from error
+                    raise self._foreign() from error
             try:
                 await self._introduce(socket)
                 self._session, arrived = session, asyncio.Queue[wire.Envelope]()
@@ -217,9 +216,13 @@ class RemoteEngine(Posting):
                     async with asyncio.timeout(1.0):
                         await socket.close()
 
-    def _foreign(self, lasting: bool) -> LinkError:
-        sentence = f"The engine on {self._link.host} is not the one that was started: it is another user's, or was"
-        return LinkError(f"{sentence} started again. Start it anew.", lasting)
+    def _foreign(self, older: bool = False) -> LinkError:
+        if older:  # Or one that was started again.
+            sentence = f"The engine on {self._link.host} does not prove that it is the one that was started"
+            return LinkError(f"{sentence}: its Paretone is older. Install this version there.", remedy=INSTALL)
+        return LinkError(
+            f"What answers on {self._link.host} is not the one that was started: another user's, or started again."
+        )
 
     async def _introduce(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         await socket.send_bytes(wire.message(wire.HELLO, self._hello))

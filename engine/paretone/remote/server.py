@@ -21,11 +21,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, WSCloseCode, WSMsgType, web
 
 from paretone import __version__, files
 from paretone.errors import PlainError, SettingError
@@ -368,14 +367,16 @@ def state_file(data: Path) -> Path:
 
 def running(data: Path) -> dict[str, Any] | None:
     """What :func:`serve` wrote, if that engine still listens, and no other program on its port."""
-    challenge = secrets.token_hex()
+
+    async def there(port: int, token: str) -> bool:
+        times = ClientTimeout(total=_ANSWER_SECONDS)
+        async with ClientSession(f"http://{ADDRESS}:{port}", timeout=times) as session:
+            return await wire.unproven(session, token) == 0
+
     try:
         found: dict[str, Any] = json.loads(state_file(data).read_text("utf-8"))
-        with contextlib.closing(HTTPConnection(ADDRESS, found["port"], timeout=_ANSWER_SECONDS)) as there:
-            there.request("GET", f"{wire.PATH}?challenge={challenge}")
-            said = there.getresponse().read(1000)
-            return found if said == wire.proof(found["token"], challenge).encode() else None
-    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
+        return found if asyncio.run(there(int(found["port"]), str(found["token"]))) else None
+    except (OSError, ClientError, ArithmeticError, RecursionError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -402,5 +403,7 @@ async def serve(
             while not (stopped() or server.over or server.is_abandoned):
                 await asyncio.sleep(0.1)
         finally:
-            place.unlink(missing_ok=True)
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                if json.loads(place.read_text("utf-8")) == found:  # Not one that took its place.
+                    place.unlink()
             await server.end()

@@ -8,9 +8,11 @@ table of its fields, and is read back by the annotations of its class, so that n
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hmac
 import inspect
+import secrets
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -34,6 +36,9 @@ from paretone.studies.store import StoredTake
 from paretone.studies.verifying import Check
 from paretone.techniques.registry import techniques
 from paretone.wording import grouped
+
+if TYPE_CHECKING:
+    import aiohttp
 
 VERSION = 1, 0
 """Of these messages: a host reads messages of its own major and of any minor version."""
@@ -107,6 +112,17 @@ class Ask:
 def proof(token: str, challenge: str) -> str:
     """The answer to ``challenge`` of an engine that has the ``token``, which another program on its port has not."""
     return hmac.digest(token.encode(), challenge.encode(), "sha256").hex()
+
+
+async def unproven(session: aiohttp.ClientSession, token: str) -> int:
+    """Status of an answer without :func:`proof`; 0 if what answers has the ``token``."""
+    challenge = secrets.token_hex()
+    wanted = proof(token, challenge).encode()
+    # Nobody may send us on to the engine, and pass its proof off as its own.
+    async with session.get(PATH, params={"challenge": challenge}, allow_redirects=False) as answer:
+        with suppress(asyncio.IncompleteReadError):
+            return answer.status * (await answer.content.readexactly(len(wanted)) != wanted)
+        return answer.status
 
 
 # --- Declared types ---------------------------------------------------------------------------------------------------

@@ -270,45 +270,58 @@ class Load(Order):
 
 
 class Measurement:
-    """A server that is asked as ordered, and its record so far."""
+    """A server that is asked as ordered, its record so far, and the replies to each load."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
         self.record = ServerRecord.of(order.title, order.target, order.texts)
         self.takes: list[tuple[Take, ...]] = []
-        """Replies to each load."""
 
-    def ask(self, observer: Observer) -> Iterator[tuple[Take, ...]]:
-        """Measure each load in turn, and give its replies; raises as :meth:`Load.run`."""
-        order, target = self.order, self.order.target
+    def run(self, observer: Observer) -> Iterator[tuple[tuple[Take, ...], dict[str, dict[str, float]]]]:
+        """Measure each load in turn, and give its replies as takes; then judge these, and give the figures of each take
+        by its id. Raises as :meth:`Load.run`; after the first load only once its replies are judged."""
+        order, stopped = self.order, None
         each = order.seconds or order.requests
-        total = round(each * len(order.loads))
+        # As much work again is judging. In tenths: whole seconds would look as if it stood still.
+        total = round(10 * each * len(order.loads) * (2 if order.judges else 1))
 
-        def answered(level: Level, done: float, all_of_it: float) -> None:
-            observer.progress(round(each * len(self.takes) + min(done, each)), total)
+        def reached(parts: float, share: float) -> None:
+            observer.progress(round(10 * each * (parts + min(share, 1.0))), total)
 
         asked: dict[str, Any] = {one.name: getattr(order, one.name) for one in fields(order)}
+        answered = lambda level, done, most: reached(len(self.takes), done / most)  # noqa: E731
         load = Load(**asked, check=observer.check, progress=answered)
         for level in order.loads:
-            observer.status(f"Asking {target.endpoint}: {level} …")
-            (found,) = load.run([level])
-            takes = found.takes(order.title, target, order.kept)
+            observer.status(f"Asking {order.target.endpoint}: {level} …")
+            try:
+                (found,) = load.run([level])
+            except PlainError as error:
+                if not self.takes:
+                    raise
+                stopped = PlainError(f"At {level}, {error} The loads before are listed.")
+                break
+            takes = found.takes(order.title, order.target, order.kept)
             row = found.row() | {"takes": [one.id for one in takes]}
             self.record = replace(self.record, loads=(*self.record.loads, row))
             self.takes.append(takes)
-            yield takes
+            yield takes, {}
+        for place, takes in enumerate(self.takes if order.judges else ()):
+            if takes:
+                done = partial(lambda place, number, most: reached(len(order.loads) + place, number / most), place)
+                yield (), self._judge(place, observer, done)
+        if stopped is not None:
+            raise stopped
 
-    def judge(self, place: int, observer: Observer) -> dict[str, dict[str, float]]:
-        """Judge the replies to a load; the figures of each take by its id. Raises :class:`PlainError`."""
+    def _judge(
+        self, place: int, observer: Observer, progress: Callable[[int, int], None]
+    ) -> dict[str, dict[str, float]]:
         from paretone.measure.evaluation.judging import reply_figures
 
         takes, loads, like = self.takes[place], list(self.record.loads), self.order.target.like
-        if not takes:
-            return {}
         observer.status(f"Judging the replies to {loads[place]['load']} …")
         sounds, texts = [(one.samples, one.sample_rate) for one in takes], [one.text for one in takes]
         reference = None if like is None else Path(like.audio)
-        figures, each = reply_figures(texts, sounds, reference, observer.progress, observer.check)
+        figures, each = reply_figures(texts, sounds, reference, progress, observer.check)
         loads[place] = {**loads[place], "judged": figures}
         self.record = replace(self.record, loads=tuple(loads))
         return {take.id: said for take, said in zip(takes, each, strict=True)}

@@ -112,11 +112,8 @@ def measure_server(command: commands.MeasureServer, executor: Executor, job: Run
     from paretone.serving.load import Measurement
 
     measured = Measurement(command.order)
-    for takes in measured.ask(JobObserver(job)):
-        job.post(events.ServerMeasured(command.job, measured.record, takes))
-    for place, _ in enumerate(measured.takes if command.order.judges else ()):
-        judged = measured.judge(place, JobObserver(job))
-        job.post(events.ServerMeasured(command.job, measured.record, (), judged))
+    for takes, judged in measured.run(JobObserver(job)):
+        job.post(events.ServerMeasured(command.job, measured.record, takes, judged))
     return events.ServerMeasured(command.job, measured.record)
 
 

@@ -106,7 +106,8 @@ class ServersPanel(QWidget):
     def check(self) -> None:
         """Say why nothing can be measured."""
         self.measure.refresh()
-        self.state.setText(self.measure.reason)
+        if not self.cancel.isEnabled():  # Otherwise it says what is done.
+            self.state.setText(self.measure.reason)
 
     @property
     def problem(self) -> str:
