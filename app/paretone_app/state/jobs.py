@@ -186,6 +186,11 @@ class Jobs(QObject):
             self.left = (*self.left, again)
         self.changed.emit()
 
+    def replace_left(self, same: Callable[[Job], bool]) -> None:
+        """Cancel those jobs of the last session that are the ``same`` as one that the user starts now."""
+        for job in filter(same, self.left):
+            self.cancel(job)
+
     def go_on(self) -> None:
         """Continue with the jobs of the last session, after those that wait."""
         left, self.left = self.left, ()

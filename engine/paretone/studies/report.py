@@ -38,7 +38,7 @@ from paretone.studies.results import PlayableTake, Results, SettingResult, value
 from paretone.studies.search import answer
 from paretone.studies.space import Search
 from paretone.studies.store import Store, read_audio
-from paretone.studies.study import SERVER, duration
+from paretone.studies.study import BASELINE, SERVER, duration
 from paretone.techniques.registry import in_order, technique_mark
 from paretone.wording import comma_separated
 
@@ -108,7 +108,9 @@ def _answer(search: Search, results: Results) -> list[str]:
 
 def _figures(results: Results) -> list[str]:
     served = any(one.origin == SERVER and one.finished for one in results.settings)
-    speeds = SPEEDS[1:] if served else SPEEDS  # Servers have no baseline.
+    # Servers have no baseline; baselines have only themselves, and would all lie at 1.
+    alone = served or all(one.origin == BASELINE for one in results.settings)
+    speeds = SPEEDS[1:] if alone else SPEEDS
     speed = next((name for name in speeds if any(name in one.figures for one in results.settings)), None)
     if speed is None:
         return []

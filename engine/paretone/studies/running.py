@@ -509,7 +509,7 @@ class _Run:
         if isinstance(task, MeasureReference):
             return "reference speech"
         candidate = self._candidates[task.key if isinstance(task, Prepare) else task.cell.setting]
-        title = candidate.name or described(candidate.setting)
+        title = candidate.name if candidate.name not in ("", BASELINE) else described(candidate.setting)
         return f"calibrating {title}" if isinstance(task, Prepare) else title
 
     # --- Searching ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from paretone.studies.report import rows_of_takes, to_csv, to_html, to_latex
 from paretone.studies.results import figures_of, front, margins_of, read, to_json
 from paretone.studies.space import Constraint
 from paretone.studies.store import DATABASE, Store
-from paretone.studies.study import MeasureReference, ReferenceMeasured
+from paretone.studies.study import BASELINE, MeasureReference, ReferenceMeasured
 from paretone.studies.wording import REFERENCE, doubt_lines, figure_text, reference_lines, setting_title
 from tests.engine.command_line import Console
 from tests.engine.studies.small import finished, sql, study
@@ -221,6 +221,8 @@ def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
         assert one.figures["pitch_range"].value == pytest.approx(0.2)
     assert {"pitch_range", "diversity"} <= {one.name for one in found.metrics}
     assert "Diversity" in to_latex(found) and "Diversity against Speed-up" in to_html(found)
+    alone = to_html(replace(found, settings=tuple(replace(one, origin=BASELINE) for one in found.settings)))
+    assert "Diversity against RTF" in alone and "against Speed-up" not in alone
     assert found.front(("speed_up", "diversity")) == {found.settings[-1].key}
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
-from paretone.studies.study import Study, duration
+from paretone.studies.study import BASELINE, Study, duration
 from paretone.studies.wording import faulty_takes
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
@@ -39,7 +39,9 @@ def plan_words(study: Study, seconds: float | None) -> str:
     parts = [f"{counted(len(study.utterances), 'recording', 'recordings')} of reference speech"] if study.judges else []
     parts += [counted(prepared, "calibration", "calibrations")] if prepared else []
     further = f"In addition {' and '.join(parts)}." if parts else ""
-    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", listed, further, _omitted(study))))
+    alone = study.search is None and {one.origin for one in study.candidates} == {BASELINE}
+    own = "No technique is varied, so each setting is its own baseline: speed-up is 1 everywhere." if alone else ""
+    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", own, listed, further, _omitted(study))))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -254,7 +256,9 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def end(self, said: str = "", failed: bool = False) -> None:
-        self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
+        if self.summary is None or self.summary.folder == self._running:  # Another study has nothing of it.
+            self._said, self._tone = said, "warning" if failed else "muted"
+        self._running = None
         self._show()
 
     def say(self, text: str, tone: str = "muted") -> None:

@@ -297,6 +297,7 @@ class StudiesPresenter(Presenter):
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
+        self._state.jobs.replace_left(lambda job: self._folder_of(job) == folder)
         self._state.jobs.start(Kind.STUDY, lambda job: RunStudy(job, str(file), str(folder), ray, workers or None))
         self.refresh()
 
@@ -381,7 +382,9 @@ class StudiesPresenter(Presenter):
         elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
             made = f"{counted(self._ended.made, 'take', 'takes')} made"
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
-            said = " ".join([how, *self._ended.log, *self._ended.found])
+            # Where nothing was left to do, the panel says what there is.
+            how = how if self._ended.made or self._ended.paused else ""
+            said = " ".join(filter(None, [how, *self._ended.log, *self._ended.found]))
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
         self._results.read_study(folder)
 

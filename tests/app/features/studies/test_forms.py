@@ -118,7 +118,9 @@ def test_a_grid_is_what_the_engine_reads() -> None:
     assert study.takes == 8 * 3 * 3 * 2 and {one.setting.options["steps"] for one in study.candidates} == {8}
     words = plan_words(study, 90.0)
     assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. In addition 3 record")
-    assert "of reference speech. About 90 seconds" in words
+    assert "of reference speech. About 90 seconds" in words and "own baseline" not in words
+    options = parse(definition(replace(FORM, varied=(Varied("", "steps", "4, 8"),))))
+    assert "each setting is its own baseline: speed-up is 1 everywhere." in plan_words(options, None)
 
 
 @pytest.mark.parametrize("turned", [False, True])

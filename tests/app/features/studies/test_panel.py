@@ -90,6 +90,9 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     assert panel.state == "It broke." and panel.run_button.isVisible()
     show(panel, replace(seen, study=None, file_problem="It is no study."))
     assert panel.state == "It broke. It is no study."
+    panel.begin(seen.folder / "another")
+    panel.end("Finished: 9 takes made.")
+    assert "9 takes" not in panel.state, "that is of another study than the shown one"
 
 
 def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -> None:
