@@ -54,6 +54,10 @@ def run(arguments: argparse.Namespace) -> Report:
             f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
         )
     headline = 8 if 8 in sizes else max(sizes)
+    if arguments.processes > headline:  # They begin together, and each only for a sentence.
+        raise SettingError(
+            f"{arguments.processes} processes cannot share {headline} sentences; give --batch {arguments.processes}."
+        )
     with ExitStack() as stack:
         ways: dict[str | int, Callable[[int], _Measured]] = {}
         if arguments.processes:
