@@ -2,7 +2,7 @@
 
 Also what other compiled functions share: an exponential that fits vector registers, and the largest of some numbers.
 Numba looks for changes in the file of a function only: after one here, change those that call it as well
-(``models/kernels``: ``one_call.py``, ``compiled_attention.py``).
+(``models/kernels``: ``one_call.py``, ``compiled_attention.py``, and ``masked_call.py``, which calls those two as well).
 """
 
 from __future__ import annotations

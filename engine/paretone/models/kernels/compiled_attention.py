@@ -80,9 +80,9 @@ def _attend(tensors, shape, parts, multiply):
             for queries, keys in parts:
                 _turn(_at(known, item, key_head, first_key), known[3], turned, keys)
                 values = _at(valued, item, key_head, first_key)
-                together = -(-queries // -(-queries // ROWS))
+                together = -(-queries // max(1, -(-queries // ROWS)))
                 for head in range(key_head * fold, (key_head + 1) * fold):
-                    for begin in range(0, queries, together):
+                    for begin in range(0, queries, max(1, together)):
                         query = _at(asked, item, head, first_query + begin)
                         out = _at(mixed, item, head, first_query + begin)
                         rows = min(together, queries - begin)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -163,7 +163,8 @@ class FusedMasked:
     @classmethod
     @torch.no_grad()
     def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
-        """``plain`` in ``precision``. In float32, weights are shared, and those of one product become adjacent."""
+        """``plain`` in ``precision``. In float32, weights are shared, and those of one product become adjacent; what is
+        packed, or in machine code, has a copy of them as they were at its first pass."""
         whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
@@ -180,7 +181,7 @@ class FusedMasked:
             inner,
         )
         if precision == "float32" and made.device.type == "cpu":
-            made._as_one_call = functools.cache(partial(_one_call, made, plain.llm.layers))
+            made._as_one_call = functools.cache(partial(_one_call, [*plain.llm.layers], made.layers))
         return made
 
     @property
@@ -321,13 +322,13 @@ MOST_THREADS = 2
 """Threads with which torch takes no less time than one call of machine code, which uses one."""
 
 
-def _one_call(network: FusedMasked, layers: Iterable[BidirectionalLayer]) -> MaskedCall | None:
+def _one_call(plain: Sequence[BidirectionalLayer], layers: Sequence[FusedLayer]) -> MaskedCall | None:
     """A pass as machine code, with its own copy of the weights; ``None`` for large ones, and where it does not run."""
-    config = network.config.transformer
+    config = plain[0].self_attn.config
     code = machine_code() if 2 * config.feed_forward * config.hidden < LARGE else None
     if code is None or config.head_width % code.BLOCK:  # Heads are read in whole blocks.
         return None
-    made: MaskedCall = code.MaskedCall(config, map(_weights, layers), network.layers)
+    made: MaskedCall = code.MaskedCall(config, map(_weights, plain), layers)
     return made
 
 
