@@ -187,9 +187,8 @@ class Jobs(QObject):
         self.changed.emit()
 
     def replace_left(self, same: Callable[[Job], bool]) -> None:
-        """Cancel those jobs of the last session that are the ``same`` as one that the user starts now."""
-        for job in filter(same, self.left):
-            self.cancel(job)
+        """Forget those jobs of the last session that are the ``same`` as one that the user starts now."""
+        self.left = tuple(one for one in self.left if not same(one))
 
     def go_on(self) -> None:
         """Continue with the jobs of the last session, after those that wait."""

@@ -94,12 +94,6 @@ def test_bench_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().out.startswith("counting: 2 ")
 
 
-def test_list_names_every_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(bench, "benches", lambda: {"counting": "tests.engine.bench.counting"})
-    assert bench.main([]) == 0
-    assert capsys.readouterr().out == "counting  Counts, to show what a bench looks like.\n"
-
-
 def test_shipped_benches_are_listed_without_torch() -> None:
     code = "import sys, paretone.bench; paretone.bench.main([]); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

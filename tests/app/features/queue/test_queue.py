@@ -160,7 +160,7 @@ def test_the_queue_survives_kill_9(make_window: MakeWindow, tmp_path: Path, qtbo
     window.state.selection.set_option("steps", 2)
     ask(window, "New.")
     assert window.jobs.running[0].command.text == "New.", "what is asked for now does not wait for it"
-    window.jobs.replace_left(lambda job: job is window.jobs.left[0])
+    window.jobs.replace_left(window.jobs.left[0].__eq__)
     window.notices.banner.cards[0].answers[0].click()
     assert not window.jobs.left
     qtbot.waitUntil(lambda: not window.jobs.busy)
