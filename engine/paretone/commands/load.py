@@ -17,6 +17,7 @@ from paretone.commands.judge import COLUMNS
 from paretone.commands.terminal import Session, ending
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.extras import require_serving
+from paretone.measure.evaluation.judging import reply_figures
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.models.voices import own_voice
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         judges=options.judge,
         kept=sys.maxsize if options.judge or keep is not None else 0 if options.record is None else records.KEPT,
     )
-    measured, observer = Measurement(order), Passing(terminal, "status", "progress")
+    measured, observer = Measurement(order, reply_figures), Passing(terminal, "status", "progress")
     judged: dict[str, dict[str, float]] = {}
     stopped: Cancelled | PlainError | None = None
     try:

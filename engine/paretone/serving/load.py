@@ -272,8 +272,9 @@ class Load(Order):
 class Measurement:
     """A server that is asked as ordered, its record so far, and the replies to each load."""
 
-    def __init__(self, order: Order) -> None:
-        self.order = order
+    def __init__(self, order: Order, judge: Callable[..., Any]) -> None:
+        """``judge``: :func:`paretone.measure.evaluation.judging.reply_figures`, which imports torch."""
+        self.order, self._figures = order, judge
         self.record = ServerRecord.of(order.title, order.target, order.texts)
         self.takes: list[tuple[Take, ...]] = []
 
@@ -315,13 +316,11 @@ class Measurement:
     def _judge(
         self, place: int, observer: Observer, progress: Callable[[int, int], None]
     ) -> dict[str, dict[str, float]]:
-        from paretone.measure.evaluation.judging import reply_figures
-
         takes, loads, like = self.takes[place], list(self.record.loads), self.order.target.like
         observer.status(f"Judging the replies to {loads[place]['load']} …")
         sounds, texts = [(one.samples, one.sample_rate) for one in takes], [one.text for one in takes]
         reference = None if like is None else Path(like.audio)
-        figures, each = reply_figures(texts, sounds, reference, progress, observer.check)
+        figures, each = self._figures(texts, sounds, reference, progress, observer.check)
         loads[place] = {**loads[place], "judged": figures}
         self.record = replace(self.record, loads=tuple(loads))
         return {take.id: said for take, said in zip(takes, each, strict=True)}

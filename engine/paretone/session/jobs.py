@@ -23,7 +23,7 @@ from paretone.checks.speech import Speech, prompt_of
 from paretone.errors import SettingError, StudyError
 from paretone.extras import extra, install, require_serving
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.evaluation.judging import judged_figures
+from paretone.measure.evaluation.judging import judged_figures, reply_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.releases import download
@@ -111,7 +111,7 @@ def measure_server(command: commands.MeasureServer, executor: Executor, job: Run
     require_serving()
     from paretone.serving.load import Measurement
 
-    measured = Measurement(command.order)
+    measured = Measurement(command.order, reply_figures)
     for takes, judged in measured.run(JobObserver(job)):
         job.post(events.ServerMeasured(command.job, measured.record, takes, judged))
     return events.ServerMeasured(command.job, measured.record)
