@@ -62,8 +62,9 @@ def run(arguments: argparse.Namespace) -> Report:
         ways: dict[str | int, Callable[[int], _Measured]] = {}
         if arguments.processes:
             bundled.say(f"{arguments.processes} processes begin …")
-            side_by_side = stack.enter_context(_Processes(arguments))
-            ways[beside := f"{headline}, {arguments.processes} processes"] = partial(side_by_side.measured, headline)
+            processes = stack.enter_context(_Processes(arguments))
+            in_processes = f"{headline}, {arguments.processes} processes"
+            ways[in_processes] = partial(processes.measured, headline)
         spoken = _Rounds(arguments)
         ways = {size: partial(spoken.measured, size) for size in sizes} | ways
         # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
@@ -83,9 +84,9 @@ def run(arguments: argparse.Namespace) -> Report:
         row: dict[str, object] = {"at once": way, "audio s/s": 1 / wall, "audio s per clock s": 1 / seconds}
         row |= {"first audio (s)": typical, "the last's (s)": last}
         row |= gains[way].columns("gain") if way != 1 else {}
-        if arguments.processes and way != beside:
-            over = interval(ratios(walls[beside], walls[way]))
-            row |= {"over processes": over.median, "from": over.low, "to": over.high}
+        if arguments.processes and way != in_processes:
+            ratio = interval(ratios(walls[in_processes], walls[way]))
+            row |= {"over processes": ratio.median, "from": ratio.low, "to": ratio.high}
         rows.append(row)
     clock = "processor time" if spoken.device == "cpu" else "time on the device"
     definition = (

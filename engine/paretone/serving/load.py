@@ -308,18 +308,18 @@ class Measurement:
             yield takes, {}
         for place, takes in enumerate(self.takes if order.judges else ()):
             if takes:
-                done = partial(lambda place, number, most: reached(len(order.loads) + place, number / most), place)
-                yield (), self._judge(place, observer, done)
+                yield (), self._judge(place, observer, reached)
         if stopped is not None:
             raise stopped
 
     def _judge(
-        self, place: int, observer: Observer, progress: Callable[[int, int], None]
+        self, place: int, observer: Observer, reached: Callable[[float, float], None]
     ) -> dict[str, dict[str, float]]:
         takes, loads, like = self.takes[place], list(self.record.loads), self.order.target.like
         observer.status(f"Judging the replies to {loads[place]['load']} …")
         sounds, texts = [(one.samples, one.sample_rate) for one in takes], [one.text for one in takes]
         reference = None if like is None else Path(like.audio)
+        progress = lambda done, most: reached(len(self.order.loads) + place, done / most)  # noqa: E731
         figures, each = self._figures(texts, sounds, reference, progress, observer.check)
         loads[place] = {**loads[place], "judged": figures}
         self.record = replace(self.record, loads=tuple(loads))

@@ -45,8 +45,14 @@ SATURATED = 0.95
 """Share of the largest throughput from which more clients only wait longer."""
 MARKS = "Knee: most throughput per waiting; saturated: more clients only wait longer"
 _FIELDS = {"title": str, "url": str, "texts": int, "texts_sha256": str, "machine": str, "made": str, "reference": str}
-_KINDS = {"load": str, "requests": int, "failures": dict, "judged": dict[str, list[float]], "takes": list[str]}
-_KINDS |= {"first_failure": str}
+_KINDS = {
+    "load": str,
+    "requests": int,
+    "failures": dict,
+    "first_failure": str,
+    "judged": dict[str, list[float]],
+    "takes": list[str],
+}
 """Of a load's columns that are no numbers."""
 FIGURES = {
     "first_audio_seconds": "first_audio_p50",

@@ -1,5 +1,6 @@
 """Releases in their folders: read, refused, and set; recordings of nobody."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,13 @@ from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+
+
+def released(folders: pytest.TempPathFactory, model: str, write: Callable[[Path], object]) -> Path:
+    for package in ("onnx", "onnxruntime", "tokenizers"):  # What reads it.
+        pytest.importorskip(package)
+    write(folder := folders.mktemp("models") / model)
+    return folder
 
 
 def load(model: str, folder: Path) -> Any:

@@ -381,9 +381,9 @@ class StudiesPresenter(Presenter):
             said = "Cancelled. Finished takes are kept; Resume continues."
         elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
             made = f"{counted(self._ended.made, 'take', 'takes')} made"
-            how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
-            # Where nothing was left to do, the panel says what there is.
-            how = how if self._ended.made or self._ended.paused else ""
+            # Without new takes, the panel says how many there are already.
+            finished = f"Finished: {made}." if self._ended.made else ""
+            how = f"Paused, {made}. Resume continues." if self._ended.paused else finished
             said = " ".join(filter(None, [how, *self._ended.log, *self._ended.found]))
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
         self._results.read_study(folder)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray
 from torch import Tensor
 
-from paretone.models.kernels.machine_code import BLOCK, ROWS, call, multiplying, pointer
+from paretone.models.kernels.machine_code import BLOCK, ROWS, at_once, call, multiplying, pointer
 from paretone.sampling.compiled_tokens import ONE, compiled, shares_of
 
 
@@ -80,9 +80,9 @@ def _attend(tensors, shape, parts, multiply):
             for queries, keys in parts:
                 _turn(_at(known, item, key_head, first_key), known[3], turned, keys)
                 values = _at(valued, item, key_head, first_key)
-                together = -(-queries // max(1, -(-queries // ROWS)))
+                together = at_once(queries)
                 for head in range(key_head * fold, (key_head + 1) * fold):
-                    for begin in range(0, queries, max(1, together)):
+                    for begin in range(0, queries, together):
                         query = _at(asked, item, head, first_query + begin)
                         out = _at(mixed, item, head, first_query + begin)
                         rows = min(together, queries - begin)

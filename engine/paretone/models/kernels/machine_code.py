@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
-from paretone.sampling.compiled_tokens import kept
+from paretone.sampling.compiled_tokens import compiled, kept
 
 Array = np.ndarray[Any, Any]
 
@@ -214,6 +214,13 @@ def _scoring(count: int) -> Any:
         code.loop(groups, [matrix, *code.rows(out, out_step, count)], turn)
 
     return _machine_code(f"score_{count}", body)
+
+
+@compiled
+def at_once(rows):
+    """How many of ``rows`` are multiplied together: equally many each time, since what they share is read again from a
+    cache."""
+    return max(1, -(-rows // max(1, -(-rows // ROWS))))
 
 
 @functools.cache

@@ -21,7 +21,7 @@ import torch
 from numba import carray
 from torch import Tensor
 
-from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, SCORED, call, kernels, pointer
+from paretone.models.kernels.machine_code import BLOCK, LANES, ROWS, SCORED, at_once, call, kernels, pointer
 from paretone.models.networks.causal import CausalConfig
 from paretone.sampling.cache import Limits
 from paretone.sampling.compiled_tokens import ONE, compiled, draw_from, exponential, shares_of, truncate
@@ -87,11 +87,10 @@ def add_product(out, x, weights, inputs, half, kernels):
     """Add to ``out`` (rows, whole blocks) the product of ``x`` (rows, inputs) with the weights."""
     size = 2 * BLOCK if half else 4 * BLOCK
     kind, x_step, step = kernels[1 if half else 0], x.strides[0], out.strides[0]
-    # Equally many, since they are read again from a cache.
-    together = -(-len(x) // max(1, -(-len(x) // ROWS)))
+    together = at_once(len(x))
     for block in range(out.shape[1] // BLOCK):
         at, to = weights + block * inputs * size, out.ctypes.data + 4 * BLOCK * block
-        for row in range(0, len(x), max(1, together)):
+        for row in range(0, len(x), together):
             rows = min(together, len(x) - row)
             call(kind[rows - 1], at, size, inputs, x.ctypes.data + row * x_step, x_step, to + row * step, step)
 

@@ -29,7 +29,7 @@ from paretone.setting.take import Measurements
 from paretone.speaking import synthesise
 from tests.engine.models import official
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
-from tests.engine.models.official import load, refused, used
+from tests.engine.models.official import load, refused, released, used
 from tests.engine.recorder import collected
 from tests.engine.speaking import stream
 
@@ -40,11 +40,7 @@ setting = partial(official.setting, MODEL)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for package in ("onnx", "onnxruntime", "tokenizers"):
-        pytest.importorskip(package)
-    root = tmp_path_factory.mktemp("models") / MODEL
-    write_release(root)
-    return root
+    return released(tmp_path_factory, MODEL, write_release)
 
 
 @pytest.fixture(scope="module")
