@@ -77,10 +77,8 @@ def test_strengths_end_and_begin_with_time() -> None:
     guidance = BranchGuidance(TIMES, strengths)
     text, both, voice = (ALL, TEXT_ALONE, NOTHING), (ALL, NOTHING), (ALL, TEXT_ALONE)
     assert [guidance.needed(step) for step in range(6)] == [text, text, both, both, voice, voice]
-    assert (
-        guiding.most_branches(strengths) == 3
-        and guiding.most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
-    )
+    assert guiding.most_branches(strengths) == 3
+    assert guiding.most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
 
 
 def test_what_does_not_change_is_computed_twice_and_then_reused() -> None:

@@ -292,11 +292,8 @@ def test_a_study_asks_a_server_and_its_replies_are_takes(
     assert "set the environment variable PARETONE_SERVER_TOKEN" in console.refusal("study", "run", file)
     monkeypatch.setenv("PARETONE_SERVER_TOKEN", TOKEN)
     said = console.out("study", "run", file)
-    assert (
-        "Mine, at 3 clients, response_format wav" in said
-        and "Mine, at 4 requests/s, " in said
-        and "8 takes were made" in said
-    )
+    for words in "Mine, at 3 clients, response_format wav", "Mine, at 4 requests/s, ", "8 takes were made":
+        assert words in said
     found = console.data("study", "status", file, "--json")
     assert [one["takes"] for one in found["settings"]] == [2] * 4 and not found["failures"]
     figures = found["settings"][0]["figures"]

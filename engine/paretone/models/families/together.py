@@ -1,12 +1,13 @@
 """Speak several scripts at once: their passes through the network are computed together.
 
-Each script is spoken by its own thread, exactly as alone, but only one thread runs at a time: until it needs a pass of
-the network, for which it waits. Once all wait, their passes are computed as one (:data:`Together`): products over the
-rows of all, one after another without padding, and attention within each. Results therefore equal those of single takes
-up to rounding, and scripts may differ in length, voice, seed and passages, and begin and end at any time.
+Each script is spoken exactly as alone, but in a coroutine of its own (a greenlet: no function on the way has to know),
+until it needs a pass of the network. Once all need one, their passes are computed as one (:data:`Together`): products
+over the rows of all, one after another without padding, and attention within each. Results therefore equal those of
+single takes up to rounding, and scripts may differ in length, voice, seed and passages, and begin and end at any time.
 
 On a processor, operators gain little from several threads, texts much: there each of torch's threads speaks a group of
-scripts in this way, with its own passes.
+scripts in this way, with its own passes, or one after another where passes gain nothing from each other: there, threads
+without a script help the others.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from greenlet import greenlet
 
 from paretone.errors import Cancelled
 from paretone.models.base import Piece, Synthesis
@@ -47,64 +49,43 @@ class Turn:
 
 
 class _Speaker:
-    """A thread that runs only between :meth:`go_on` and its next pass."""
+    """Speaks a script until its next pass, in the thread that asks it to. With ``alone``, which raises to stop it, it
+    computes its passes itself, and goes on to its end. ``threads`` says how many of torch's it may use."""
 
-    def __init__(self, model: Any, turn: Turn, threads: int) -> None:
+    def __init__(self, model: Any, turn: Turn, threads: Callable[[], int], alone: Callable[[], None] | None) -> None:
         self.asked: tuple[Together, Any] | None = None
-        self.ended = False
-        self._model, self._spoken, self._threads = model, turn, threads
-        self._answer: tuple[Any, BaseException | None] = None, None
-        self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
-        self._out = False
-        self._thread = threading.Thread(target=self._speak, name="speaker", daemon=True)
-        self._thread.start()
+        """The pass that it waits for; ``None`` once it has ended."""
+        self._model, self._spoken, self._threads, self._alone = model, turn, threads, alone
+        self._flow = greenlet(self._speak)
+        self.go_on()
 
     def go_on(self, found: Any = None, error: BaseException | None = None) -> None:
         """Answer its question; returns once it asks again, or has ended."""
-        self.asked, self._answer, self._out = None, (found, error), True
-        self._turn.release()
-        self._wait()
-
-    def is_over(self) -> bool:
-        if self.ended:
-            self._thread.join()
-        return self.ended
+        self.asked = None
+        torch.set_num_threads(self._threads())
+        self.asked = self._flow.switch(found) if error is None else self._flow.throw(error)
 
     def stop(self) -> None:
         """Cancel it, and wait for its end."""
-        if self._out:
-            self._wait()
-        while not self.is_over():
+        while self.asked is not None:
             self.go_on(error=Cancelled())
 
-    def _wait(self) -> None:
-        self._back.acquire()
-        self._out = False
-
     def _ask(self, together: Together, given: Any) -> Any:
-        self.asked = together, given
-        self._back.release()
-        self._turn.acquire()
-        found, error = self._answer
-        if error is not None:
-            raise error
-        return found
+        if self._alone is not None:
+            self._alone()
+            torch.set_num_threads(self._threads())
+            return together([given])[0]
+        with torch.inference_mode(False):  # A thread has one mode, and this script's is not that of the others.
+            return self._flow.parent.switch((together, given))
 
-    def _speak(self) -> None:
-        self._turn.acquire()
-        torch.set_num_threads(self._threads)  # Those of a new thread may be all.
-        spoken = self._spoken
+    def _speak(self, _: None) -> None:
         try:
-            script = self._model.shared(spoken.script, self._ask)
-            found: Synthesis | BaseException = self._model.speak(script, spoken.observer, spoken.play)
-        except BaseException as error:
+            script = self._model.shared(self._spoken.script, self._ask)
+            found: Synthesis | BaseException = self._model.speak(script, self._spoken.observer, self._spoken.play)
+        except Exception as error:
             found = error
-        try:
-            with _one_is_done:
-                spoken.done(found)
-        finally:
-            self.ended = True
-            self._back.release()
+        with _one_is_done:
+            self._spoken.done(found)
 
 
 def speak_together(model: Any, following: Callable[[], Turn | None], most: int) -> None:
@@ -113,46 +94,64 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
     torch's threads each speak some of the scripts; ``following`` is then called by any of them, one at a time. Raises
     what ``following`` raises."""
     threads, asking, over = torch.get_num_threads(), threading.Lock(), threading.Event()
-    groups: list[list[_Speaker]] = [[] for _ in range(min(threads, most) if model.spreads_texts else 1)]
-    share = threads // len(groups)
-    if len(groups) > 1 and not model.gains_on_one_thread:
-        most = len(groups)  # Then the first ones are heard sooner, and the last no later.
-    interval = sys.getswitchinterval()
-    if len(groups) > 1:  # Or a thread waits 5 ms for one that reads a text, before its next operator.
-        sys.setswitchinterval(SWITCH_SECONDS)
+    groups = min(threads, most) if model.spreads_texts else 1
+    texts, rests = [0] * groups, [False] * groups
+    alone, interval = None, sys.getswitchinterval()
 
-    def work(mine: list[_Speaker]) -> None:
-        torch.set_num_threads(share)
+    def stopped() -> None:
+        if over.is_set():
+            raise Cancelled
+
+    if groups > 1:  # Or a thread waits 5 ms for one that reads a text, before its next operator.
+        sys.setswitchinterval(SWITCH_SECONDS)
+        if not model.gains_on_one_thread:
+            most, alone = groups, stopped  # Then the first ones are heard sooner, and the last no later.
+
+    def share() -> int:
+        if groups > 1 and alone is None:  # Passes run on one thread; short operators between them lose with more.
+            return 1
+        return threads // max(1, rests.count(False))
+
+    def taken(group: int) -> Turn | None:
+        """The next script, if there is one and it is for this group."""
+        if sum(texts) >= most:  # Asked without the lock, under which a text is read, longer than a step.
+            return None
+        with asking:
+            # The group with the fewest texts takes the next one.
+            if over.is_set() or texts[group] > min(texts) or sum(texts) >= most:
+                return None
+            turn = following()
+            texts[group] += turn is not None
+            if not any(texts):
+                # All end together: one left over would leave all further texts to a thread that has ended.
+                over.set()
+            return turn
+
+    def work(group: int) -> None:
+        mine: list[_Speaker] = []
         try:
-            while True:
-                mine[:] = [one for one in mine if not one.is_over()]
-                # Only with room: a text is read under the lock, and takes longer than a step.
-                while over.is_set() or sum(map(len, groups)) < most:
-                    with asking:
-                        # The thread with the fewest texts takes the next one. All end together: one left over would
-                        # leave all further texts to a thread that has ended, and has fewer.
-                        fewest = len(mine) == min(map(len, groups)) and sum(map(len, groups)) < most
-                        turn = following() if fewest and not over.is_set() else None
-                        if over.is_set() or not (turn or any(groups)):
-                            over.set()
-                            return
-                        if turn is None:
-                            break
-                        # What is compiled would be compiled again for another number of threads.
-                        mine.append(_Speaker(model, turn, threads if turn.script.plan.launching.mode else share))
-                    mine[-1].go_on()
-                _compute(mine)
+            while not over.is_set():
+                while (turn := taken(group)) is not None:
+                    # What is compiled would be compiled again for another number of threads.
+                    compiled, rests[group] = turn.script.plan.launching.mode is not None, False
+                    mine.append(_Speaker(model, turn, (lambda: threads) if compiled else share, alone))
                 if not mine:
+                    rests[group] = True
                     time.sleep(0.01)  # Then there may be one for it.
+                    continue
+                torch.set_num_threads(share())
+                _compute(mine)
+                mine = [one for one in mine if one.asked is not None]
+                texts[group] = len(mine)
         finally:
             over.set()
             for one in mine:
                 one.stop()
 
     try:
-        with ThreadPoolExecutor(len(groups), "speaking") as pool:
-            others = [pool.submit(work, one) for one in groups[1:]]
-            work(groups[0])
+        with ThreadPoolExecutor(groups, "speaking") as pool:
+            others = [pool.submit(work, group) for group in range(1, groups)]
+            work(0)
             for one in others:
                 one.result()  # Raises what it raised.
     finally:

@@ -1,6 +1,7 @@
 """Texts spoken at once: each as alone, with shared passes and on several threads, whatever the others do."""
 
 import threading
+import time
 from functools import cache, partial
 from typing import Any
 
@@ -24,6 +25,8 @@ from tests.workload import workload
 FARTHEST = 1e-3
 TEXTS = ("Rice is served. The box was thrown.", "Four hours.", "Rice is served.")
 SHORT = {"f5-mini": {"steps": 2}, "megatts3-mini": {"steps": 2}, "omni-mini": {"steps": 3, "by_sentence": True}}
+NAMES = "lm-mini", "omni-mini", "f5-mini", *workload(["megatts3-mini"], [])
+DRAFTED = UsedTechnique("speculative", Values({"tolerance": 0.4, "adaptive": False}))
 
 
 def scripts(model: Any, *techniques: UsedTechnique) -> list[Any]:
@@ -49,16 +52,7 @@ def counting(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize(
-    ("name", "technique"),
-    [
-        ("lm-mini", None),
-        ("lm-mini", UsedTechnique("speculative", Values({"tolerance": 0.4, "adaptive": False}))),
-        ("omni-mini", None),
-        ("f5-mini", None),
-        *workload([("megatts3-mini", None)], []),
-    ],
-)
+@pytest.mark.parametrize(("name", "technique"), [("lm-mini", DRAFTED), *((one, None) for one in NAMES)])
 def test_together_sounds_as_alone(name: str, technique: UsedTechnique | None, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(name, device="cpu")
     given = scripts(model, *([technique] if technique else []))
@@ -85,8 +79,7 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
     given = scripts(model)
     alone = [model.speak(one).samples for one in given]
     ended: dict[int, Any] = {}
-    running: list[int] = []
-    stopped: list[object] = []
+    running, stopped = list[int](), list[object]()
 
     class Leaving(Observer):
         def step(self, report: StepReport) -> None:
@@ -108,11 +101,24 @@ def test_one_that_is_cancelled_and_one_that_comes_later_do_not_disturb_the_other
     speak_together(model, later.__next__, 2)
     assert next(later) is not None
     # What the next text raises ends all.
-    two = iter([Turn(one, stopped.append) for one in given[:2]])
     with pytest.raises(StopIteration):
-        speak_together(model, two.__next__, 3)
+        speak_together(model, iter([Turn(one, stopped.append) for one in given[:2]]).__next__, 3)
     assert [type(one) for one in stopped] == [Cancelled, Cancelled]
-    assert not [one for one in threading.enumerate() if one.name.startswith("speak") and one.is_alive()]
+    assert not [one for one in threading.enumerate() if one.name.startswith("speaking") and one.is_alive()]
+
+
+def test_a_text_alone_has_the_threads_of_all() -> None:
+    model, alone, used = load_model("omni-mini", device="cpu"), threading.Event(), []
+    torch.set_num_threads(2)
+
+    class Waiting(Observer):
+        def step(self, report: StepReport) -> None:
+            used.append(torch.get_num_threads())
+            assert alone.wait(30) and not time.sleep(0.1)
+
+    turns = iter([Turn(scripts(model)[0], print, Waiting())])
+    speak_together(model, lambda: next(turns, None) or alone.set(), 2)
+    assert used[0] in (1, 2) and set(used[1:]) == {2}
 
 
 def test_the_bench_compares_sizes_and_processes(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
