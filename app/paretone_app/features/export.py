@@ -1,7 +1,7 @@
 """Export dialogs: profiles (the setting with its evidence) and weights, in a chosen format and place."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Traine
 from paretone.session.commands import ExportProfile, ExportWeights
 from paretone.session.events import Event, ProfileExported, WeightsExported
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.library import Made
 from paretone.setting.profile import SUFFIX, Evidence, Profile
 from paretone.setting.setting import Setting
-from paretone.setting.take import Take
 from paretone.techniques import techniques
 from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
@@ -36,23 +36,21 @@ from paretone_app.widgets.layouts import FormLayout
 class ProfileExport:
     """Builds profiles of the selection and exports them."""
 
-    def __init__(self, state: AppState) -> None:
-        self._state = state
+    def __init__(self, state: AppState, takes_with: Callable[[Setting], Sequence[Made]] = lambda _: ()) -> None:
+        self._state, self._takes_with = state, takes_with
 
     @property
-    def evidence(self) -> Take | None:
-        """Take A or B if made with exactly the selected setting; the profile quotes its figures."""
-        return self._state.comparison.made_with(self._state.selection.setting)
+    def evidence(self) -> tuple[Made | None, Made | None]:
+        """The take whose figures the profile quotes, and its baseline; see :meth:`Comparison.made_with`."""
+        setting, weights = self._state.selection.setting, self._state.selection.loaded.all_weights
+        return self._state.comparison.made_with(setting, weights, self._takes_with(setting))
 
     def profile(self) -> Profile:
         """The selected setting with artefact and evidence. Raises :class:`PlainError` if it cannot be exported."""
         state = self._state
         require(state.availability.why_not_export())
-        take, baseline, evidence = self.evidence, state.comparison.take_a, None
-        if take is not None:
-            compared = baseline is not None and take.fidelity_to == baseline.id
-            evidence = Evidence.of(take, baseline if compared else None)
-        setting = state.selection.setting
+        (take, baseline), setting = self.evidence, state.selection.setting
+        evidence = Evidence.of(take, baseline) if take is not None else None
         return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
 
     def account(self, target: Target) -> Account:
@@ -167,10 +165,9 @@ class ProfileDialog(DestinationDialog):
 
     written = Signal(str)
 
-    def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
+    def __init__(self, state: AppState, export: ProfileExport, parent: QWidget | None = None) -> None:
         super().__init__("Export profile", parent)
-        self._state = state
-        self._export = ProfileExport(state)
+        self._state, self._export = state, export
         for title, text in self._contents():
             self.form.addRow(title, build.label(text, wrapped=True, selectable=True))
         self.target = build.combo("Target", (("Paretone", None), *((one.title, one.name) for one in targets())))
@@ -205,7 +202,7 @@ class ProfileDialog(DestinationDialog):
         rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
         sources = (state.artefacts.source(one.technique) for one in state.selection.setting.techniques)
         rows.extend(one.origin for one in sources if one is not None and one.origin is not None)
-        if (take := self._export.evidence) is None:
+        if (take := self._export.evidence[0]) is None:
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:
             measured = take.measurements
@@ -333,6 +330,7 @@ class ExportPresenter(Presenter):
         super().__init__(services)
         self._exported: tuple[Setting, str] | None = None
         """Setting and voice of the last exported profile."""
+        self._export = ProfileExport(services.state, services.results.takes_with)
         actions, available = services.actions, services.state.availability
         actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
         actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
@@ -371,11 +369,11 @@ class ExportPresenter(Presenter):
 
     def write(self, path: Path) -> None:
         """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
-        ProfileExport(self._state).profile().save(path)
+        self._export.profile().save(path)
         self._tell(str(path))
 
     def _ask_about_profile(self) -> None:
-        dialog = ProfileDialog(self._state, self._window)
+        dialog = ProfileDialog(self._state, self._export, self._window)
         dialog.written.connect(self._tell)
         build.show(dialog)
 

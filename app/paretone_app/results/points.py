@@ -204,7 +204,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
         Point(
             f"{found.folder}#{one.key}",
             SERVER if one.origin == SERVER_ORIGIN else STUDY,
-            _study_title(one),
+            study_title(one),
             found.title or found.folder.stem,
             one.setting.model if one.origin == SERVER_ORIGIN else model,
             in_order(entry.technique for entry in one.setting.techniques),
@@ -223,7 +223,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
     )
 
 
-def _study_title(one: SettingResult) -> str:
+def study_title(one: SettingResult) -> str:
     try:
         return brief(setting_title(one))
     except SettingError:  # Studies outlive techniques.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -337,6 +338,14 @@ class Results(QObject):
         parts = (one.parts for one in self.studies.values() if one.parts is not None)
         found = (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
         return tuple({one.id: one for one in reversed(found)}.values())[::-1]
+
+    def takes_with(self, setting: Setting) -> tuple[TakeSummary, ...]:
+        """The library's measured takes, and those of open studies with ``setting`` and their baselines."""
+        found = list(self.takes.measured)
+        for study in self.studies.values():
+            with suppress(PlainError):  # Its panel reports damage.
+                found += study.takes_with(setting).values()
+        return tuple(found)
 
     def take_reader(self, take: str) -> Callable[[], Take]:
         """A function that reads the whole take, in any thread. It raises :class:`PlainError` if that fails."""

@@ -36,7 +36,7 @@ from paretone.studies.wording import (
     worst_lines,
 )
 from paretone_app.numbers import localised
-from paretone_app.results.points import Point, Scores, study_points
+from paretone_app.results.points import Point, Scores, study_points, study_title
 from paretone_app.state.differences import prepared_entry
 
 
@@ -144,10 +144,19 @@ class OpenStudy:
         with Store(self.folder, read_only=True) as store:
             return self.parts.summaries[take].whole(store.audio(take), Trace(decoding=store.decoding(take)))
 
+    def takes_with(self, setting: Setting) -> Mapping[str, TakeSummary]:
+        """Its takes with ``setting``, and their baselines, by id. Raises :class:`paretone.errors.StudyError`."""
+        known = self.results.settings if self.results is not None else ()
+        one = next((one for one in known if one.key == setting.bare.fingerprint), None)
+        if self.results is None or one is None:
+            return {}
+        takes = {take: each for take, each in self.takes.items() if each.cell.setting in (one.key, one.baseline)}
+        return _summaries(self.results, takes, {one.key: self.load_table(one.key)})
+
     def load_table(self, key: str) -> Artefact | None:
         """The artefact prepared for the setting with this key. Raises :class:`paretone.errors.StudyError`."""
-        if self.parts is not None:
-            return self.parts.tables.get(key)
+        if self.parts is not None and key in self.parts.tables:
+            return self.parts.tables[key]
         with Store(self.folder, read_only=True) as store:
             return store.artefacts().get(key)
 
@@ -263,7 +272,13 @@ def _parts(
     for one in stored:
         machines[one.cell.setting].setdefault(one.machine)
     points = study_points(found, scores, {key: tuple(known) for key, known in machines.items()})
-    titles = {one.key: point.title for one, point in zip(found.settings, points, strict=True)}
+    return StudyParts(points, _summaries(found, takes, tables), tables)
+
+
+def _summaries(
+    found: Results, takes: Mapping[str, StoredTake], tables: Mapping[str, Artefact | None]
+) -> Mapping[str, TakeSummary]:
+    titles = {one.key: study_title(one) for one in found.settings}
     settings = {one.key: _as_made(one.setting, tables.get(one.key)) for one in found.settings}
     baselines = {one.key: one.baseline for one in found.settings}
     ids = {one.cell: take for take, one in takes.items()}
@@ -291,7 +306,7 @@ def _parts(
             checkpoint=found.checkpoint,
         )
 
-    return StudyParts(points, {take: summary(one) for take, one in takes.items()}, tables)
+    return {take: summary(one) for take, one in takes.items()}
 
 
 def _as_made(setting: Setting, table: Artefact | None) -> Setting:

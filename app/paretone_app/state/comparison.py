@@ -7,6 +7,7 @@ from PySide6.QtGui import QUndoStack
 
 from paretone.measure.processor_time import BUSY
 from paretone.setting.compatibility import are_others
+from paretone.setting.library import Made
 from paretone.setting.setting import Difference, Setting
 from paretone.setting.take import Take
 from paretone.wording import listed
@@ -16,7 +17,7 @@ from paretone_app.state.editing import Edit
 from paretone_app.state.playing import LANES, SIDES
 
 
-def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
+def _conditions(one: Made, two: Made) -> tuple[tuple[str, bool], ...]:
     """Conditions that must agree for a comparison of speeds, and whether they differ."""
     return (
         ("model", one.setting.model != two.setting.model),
@@ -79,10 +80,18 @@ class Comparison(QObject):
             self.chosen = take
             self.chosen_changed.emit()
 
-    def made_with(self, setting: Setting) -> Take | None:
-        """The take, B or A, made with exactly this setting; a profile quotes its figures."""
-        takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
-        return next((one for one in takes if one.setting == setting), None)
+    def made_with(
+        self, setting: Setting, weights: str = "", others: Sequence[Made] = ()
+    ) -> tuple[Made | None, Made | None]:
+        """The take, B, A or one of ``others``, made with exactly this setting and ``weights``, whose figures a profile
+        quotes, and the take that it was measured against, if known and comparable."""
+        lanes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
+        takes = [one for one in (*lanes, *others) if one.measurements.seconds]
+        made = (one for one in takes if one.setting == setting and not are_others(one.checkpoint, weights))
+        take = next(made, None)
+        baseline = next((one for one in takes if take is not None and one.id == take.fidelity_to), None)
+        alike = take and baseline and not any(differs for _, differs in _conditions(baseline, take))
+        return take, baseline if alike else None
 
     def differences(self, *pair: int) -> tuple[Difference, ...]:
         """All differences, text and voice included, of the second lane of ``pair`` from the first, by default of the

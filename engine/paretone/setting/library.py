@@ -105,6 +105,7 @@ class TakeSummary(AnyTake):
         return Take(**kept, samples=samples, trace=trace)
 
 
+Made = Take | TakeSummary
 _COLUMNS = tuple(one.name for one in fields(TakeSummary))
 
 

@@ -23,9 +23,10 @@ from paretone.observer import Observer
 from paretone.reading import first_line, legible, parsed_json, read_bytes, require_regular, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
+from paretone.setting.library import Made
 from paretone.setting.plan import flow_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
-from paretone.setting.take import Take, repeated
+from paretone.setting.take import repeated
 from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import plug_in, techniques
@@ -105,7 +106,7 @@ class Evidence:
     voice: str = ""
 
     @classmethod
-    def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
+    def of(cls, take: Made, baseline: Made | None = None) -> Evidence:
         """Figures of ``take``, relative to its ``baseline`` if given."""
         measured, speed_up = take.measurements, None
         if baseline is not None and measured.real_time_factor > 0:

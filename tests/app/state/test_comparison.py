@@ -45,7 +45,12 @@ def test_the_headline_compares_real_time_factors_of_finished_takes() -> None:
     assert headline(take(2.0), slower) == "B is 2.00× as fast as A (one run each)", "per second of audio"
     cut = take(1.0, unfinished="cancelled after 12 of 126 passages")
     assert headline(take(2.0), cut) == "No speed-up is given: B was cancelled after 12 of 126 passages."
-    assert compared(cut, None).made_with(cut.setting) is None, "a profile quotes no figures of a part"
+    assert compared(cut, None).made_with(cut.setting) == (None, None), "a profile quotes no figures of a part"
+    one, two = (take(2.0, id=name, fidelity_to="base", checkpoint="b") for name in ("one", "base"))
+    here, there = replace(two, setting=SEEDED), replace(two, setting=SEEDED, machine="there")
+    assert compared(cut, None).made_with(one.setting, "b", (one, here)) == (one, here)
+    assert compared(None, one).made_with(one.setting, "b", (there,)) == (one, None), "their speeds do not compare"
+    assert compared(cut, one).made_with(one.setting, "a") == (None, None), "it was made with other weights"
     assert compared(cut, take(2.0)).warning().startswith("A was cancelled after 12 of 126 passages")
 
 

@@ -454,7 +454,8 @@ class StudiesPresenter(Presenter):
             raise StudyError("Select a setting in the study's table first.")
         if row.served:
             raise StudyError(f"{row.title} is a server; Setup has settings of models that are loaded here.")
-        state.editing.adopt_setting(row.setting)
+        seed = next((one.cell.seed for one in seen.takes.values() if one.cell.setting == key), row.setting.seed)
+        state.editing.adopt_setting(replace(row.setting, seed=seed))
         entry = state.artefacts.entry(row.setting)
         source = state.artefacts.source(entry.technique) if entry is not None else None
         if row.finished and source is not None:

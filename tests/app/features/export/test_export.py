@@ -35,7 +35,7 @@ def presenter(presenter: Presenter) -> Presenter:
 
 
 def opened(presenter: Presenter, qtbot: QtBot) -> ProfileDialog:
-    dialog = ProfileDialog(presenter.state)
+    dialog = ProfileDialog(presenter.state, ProfileExport(presenter.state))
     qtbot.addWidget(dialog)
     dialog.open()
     return dialog

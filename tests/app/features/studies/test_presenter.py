@@ -21,6 +21,7 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import SpeechModel
 from paretone.models.voices import own_voice
 from paretone.session.events import Event, StudyTakeDone
+from paretone.setting.profile import Profile
 from paretone.studies import definition, example
 from paretone.studies.results import read
 from paretone.studies.store import DATABASE, Store
@@ -297,9 +298,12 @@ def test_the_answer_of_a_search_is_used(panel: StudiesPanel, window: MainWindow,
 
 
 def test_a_setting_brings_its_table(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
+    opened(window, write(tmp_path, sentences=1, more="seeds = [7]", grid="ditreducio.threshold = [1.5]"), qtbot)
     finish(window, panel.run_button.click, qtbot)
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
+    window.features["export"].write(tmp_path / "used.json")
+    quoted = Profile.load(tmp_path / "used.json").evidence
+    assert (quoted.text, quoted.seed) == ("This is sentence 0.", 7) and "speed_up" in quoted.metrics
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.artefacts().values()
     assert window.features["strategy"].state.table == table
