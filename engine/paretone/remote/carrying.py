@@ -116,8 +116,8 @@ class Carrier:
                 done += len(part)
                 if time.monotonic() > last + _TOLD_SECONDS:
                     last = time.monotonic()
-                    text = f"{doing} {self._host}: {megabytes(done, total)}"
-                    self._tell(events.Progress(job, done, total, remaining.update(done, total), text))
+                    left, text = remaining.update(done, total), f"{doing} {self._host}: {megabytes(done, total)}"
+                    self._tell(events.Progress(job, done, total, left, text, unit="bytes"))
 
         return passed
 

@@ -91,6 +91,10 @@ class Progress(Event):
     total: int
     seconds_left: float | None
     text: str
+    now: str = ""
+    """Title of the study's task under way."""
+    unit: str = "steps"
+    """``steps`` of the job, or ``bytes`` of files that are copied."""
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,8 @@ class StudyObserver(MeasuringObserver, StudyFollower):
 
     def _tell(self, title: str) -> None:
         done, total, _ = self._under_way
-        self.post(events.Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+        text = f"Study: {done} of {total}, now {title}"
+        self.post(events.Progress(self.job, done, total, self._seconds_left, text, title))
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         self.check()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSizePolicy, QTabWidget, QWidget
 
+from paretone.session.events import Progress
 from paretone.studies.study import BASELINE, Study, duration
 from paretone.studies.wording import faulty_takes
 from paretone_app.features.studies import MOST_RECENT
@@ -244,15 +245,15 @@ class StudiesPanel(QWidget):
         self.can["pause"].refresh()
         self._show_state()
 
-    def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
+    def show_progress(self, event: Progress) -> None:
         if self._running is None:
             return
+        done, total, seconds = event.done, event.total, event.seconds_left
         build.show_share(self.progress, done / max(1, total))
-        left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
-        about = text if text.endswith(" MB") else f"{grouped(done)} of {grouped(total)} steps"
+        left = "" if seconds is None or done >= total else f", about {duration(seconds)} left"
+        about = event.text if event.unit == "bytes" else f"{grouped(done)} of {grouped(total)} {event.unit}"
         self.progress.setFormat(f"{about}{left}")
-        _, _, now = text.partition(", now ")
-        self._now = f"Now: {now}" if now else self._now
+        self._now = f"Now: {event.now}" if event.now else self._now
         self._show_state()
 
     def end(self, said: str = "", failed: bool = False) -> None:

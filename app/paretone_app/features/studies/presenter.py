@@ -365,7 +365,7 @@ class StudiesPresenter(Presenter):
 
     def show_progress(self, event: Progress) -> None:
         if self._running is not None and event.job == self._running[0].number and self.studies is not None:
-            self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
+            self.studies.show_progress(event)
 
     def _touch_running(self) -> None:
         if self._running is not None:

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
+from paretone.session.events import Progress
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone_app.features.studies.fields import AxesEditor
@@ -75,10 +76,10 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     panel.set_cluster("Install ray.")
     assert panel.cluster == ("", 0)
     panel.begin(seen.folder)
-    panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
+    panel.show_progress(Progress(1, 5, 9, 130.0, "", now="Step pruning 2"))
     assert panel.progress.format() == "5 of 9 steps, about 2.2 minutes left"
-    panel.show_progress(1 << 30, 4 << 30, 130.0, "Fetching files from gpu: 1,073.7 of 4,295.0 MB")
-    assert panel.progress.format() == "Fetching files from gpu: 1,073.7 of 4,295.0 MB, about 2.2 minutes left"
+    panel.show_progress(Progress(1, 1 << 30, 4 << 30, 130.0, "Fetching files from gpu: 1 of 4 GB", unit="bytes"))
+    assert panel.progress.format() == "Fetching files from gpu: 1 of 4 GB, about 2.2 minutes left"
     assert panel.state == "Now: Step pruning 2"
     assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
     panel.set_pausing(True)
