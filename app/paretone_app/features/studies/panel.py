@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QPushButton, QSi
 from paretone.session.events import Progress
 from paretone.studies.study import BASELINE, Study, duration
 from paretone.studies.wording import faulty_takes
+from paretone.wording import listed
 from paretone_app.features.studies import MOST_RECENT
 from paretone_app.features.studies.table import FailuresTable, StudyTable, WorstTable
 from paretone_app.numbers import counted, grouped
@@ -61,13 +62,21 @@ def progress_words(summary: OpenStudy) -> str:
     if summary.study is None:
         return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
     unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
-    if not summary.made:
+    if not summary.made and not summary.failures:
         plan = f"{counted(len(summary.rows), 'setting', 'settings')}, {_takes(summary.left)}{about}{unknown}."
         return f"{plan} {_omitted(summary.study)}".strip()
+    faults = f"{_faulty(summary)}{_failed(summary)}"
     if summary.left:
-        failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
-        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{_faulty(summary)}{failed}"
-    return f"Finished: {_takes(summary.made)}.{_faulty(summary)} {_omitted(summary.study)}".strip()
+        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{faults}"
+    return f"Finished: {_takes(summary.made)}.{faults} {_omitted(summary.study)}".strip()
+
+
+def _failed(summary: OpenStudy) -> str:
+    """Counts of what failed as a sentence after a space, or ``""``."""
+    settings = sum(one.seed is None for one in summary.failures)
+    counts = (settings, "setting", "settings"), (len(summary.failures) - settings, "take", "takes")
+    failed = [counted(*one) for one in counts if one[0]]
+    return f" {listed(failed)} failed, to be tried again: see Failures." if failed else ""
 
 
 def _faulty(summary: OpenStudy) -> str:
@@ -321,7 +330,7 @@ class StudiesPanel(QWidget):
         elif summary.lost_folder and summary.left and not problem:
             text, tone = f"{progress_words(summary)} {lost_words(summary)}", "warning"
         elif self._said:
-            text = f"{self._said} {summary.file_problem}".strip()
+            text = f"{self._said}{_failed(summary)} {summary.file_problem}".strip()
             tone = "warning" if summary.file_problem else self._tone
         else:
             warned = problem or summary.file_problem

@@ -167,8 +167,10 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
 def test_failures_are_listed_with_their_reasons_and_faulty_takes_counted(panel: StudiesPanel, seen: OpenStudy) -> None:
     failed = FailedTake("Step pruning 2", "One sentence.", "anna", 3, "The judge sleeps.")
     rows = seen.rows[0], replace(seen.rows[1], problem="It has no weights."), seen.rows[2]
-    show(panel, replace(seen, failures=(failed,), rows=rows))
-    assert panel.tabs.tabText(1) == "Failures (1)" and texts(panel)[1][0] == "!"
+    whole = replace(failed, text="", seed=None, why=rows[1].problem)
+    show(panel, replace(seen, failures=(failed, whole), rows=rows, left=0))
+    assert panel.tabs.tabText(1) == "Failures (2)" and texts(panel)[1][0] == "!"
+    assert panel.state == "Finished: 4 takes. 1 setting and 1 take failed, to be tried again: see Failures."
     cells = [panel.failures.item(0, column).text() for column in range(3)]
     assert cells == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
     show(panel, seen)
@@ -178,6 +180,9 @@ def test_failures_are_listed_with_their_reasons_and_faulty_takes_counted(panel: 
     checked = replace(one, figures={**one.figures, "faulty_takes": Estimate(0.5, 0.0, 1.0, 4, 3)})
     show(panel, replace(seen, results=replace(seen.results, settings=(checked, *others))))
     assert "Faults in 2 of 4 takes." in panel.state
+    panel.say("Finished: 9 takes made.")
+    show(panel, replace(seen, failures=(failed, failed)))
+    assert panel.state == "Finished: 9 takes made. 2 takes failed, to be tried again: see Failures."
 
 
 def test_open_and_recent_studies_are_offered_and_told_apart(panel: StudiesPanel, qtbot: QtBot) -> None:
