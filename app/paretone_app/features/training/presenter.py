@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 _SET = "Evaluation set (*.lst *.csv *.txt)"
 
 
+def _training(job: Job) -> Prepare | None:
+    command = job.command
+    return command if isinstance(command, Prepare) and isinstance(command.request, TrainingRequest) else None
+
+
 class TrainingPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -155,6 +160,7 @@ class TrainingPresenter(Presenter):
         where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted
         place = Place(*where, chosen.vocoder(chosen.model_id))
         request = one.request(place, plan)
+        state.jobs.replace_left(lambda job: (left := _training(job)) is not None and left.request.work == request.work)
         state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 
     def _build_training(self) -> TrainingPanel:
@@ -174,10 +180,9 @@ class TrainingPresenter(Presenter):
 
     def job_began(self, job: Job) -> None:
         """Show a training that begins, which may be of the last session."""
-        command, panel = job.command, self.training
-        if panel is None or not isinstance(command, Prepare):
-            return
-        if isinstance(request := command.request, TrainingRequest):
+        command, panel = _training(job), self.training
+        if panel is not None and command is not None:
+            request = command.request
             if panel.training.name != command.technique:
                 panel.choose(command.technique)
             panel.propose(request.minutes or panel.minutes.value(), request.work)
@@ -185,8 +190,8 @@ class TrainingPresenter(Presenter):
 
     def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.TRAIN and self.training is not None:
-            request = job.command.request if isinstance(job.command, Prepare) else None
-            kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
+            command = _training(job)
+            kept = command is not None and (Path(command.request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             if host := self._state.machine.host:
                 cancelled = f"Cancelled. Resume continues from the last checkpoint on {host}, if there is one."

@@ -92,8 +92,10 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, q
     reached = panel.curves.steps[-1]
     panel.minutes.setValue(SHORT)
     window.jobs.stop(True)
+    window.jobs.restore([ended.args[0]])
     qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
     (job,) = window.jobs.waiting
+    assert not window.jobs.left, "the one of the last session would train the same once more"
     window.jobs.cancel(job)
     panel.choose("average_velocity")
     window.jobs.restore([job])
