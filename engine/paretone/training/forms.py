@@ -96,7 +96,7 @@ class TrainingForm:
     why_not: Callable[[ModelInfo], str] = lambda info: ""
     """Reason why a model of its families cannot be trained, as a sentence, or ``""``."""
     estimate: Callable[[ModelInfo, bool], str] = lambda info, spoken: ""
-    """Estimated time, as a sentence, or ``""``; ``spoken``: whether the training speech can be synthesised."""
+    """Estimated time, as a sentence, or ``""``; ``spoken``: whether the corpus is synthesised first."""
     ready: Callable[[Values], tuple[Mapping[str, object], str]] = lambda figures: ({}, "")
     """From the result's figures to the technique's knobs and a sentence on how to use it, or ``""``."""
     offer: Callable[[ModelInfo, Values], TrainingOffer | None] = lambda info, knobs: None

@@ -423,7 +423,8 @@ class TrainingPanel(ShownPanel):
         self.estimate.setText("" if self._running else self._estimated)
         self.estimate.setVisible(bool(self._estimated))
         if not self._running:
-            speech = "speech that is synthesised first" if self._spoken else "recordings with their texts"
+            synthesised = self._spoken or values.get("sentences")
+            speech = "speech that is synthesised first" if synthesised else "recordings with their texts"
             if self.manifest.text().strip():
                 speech = "the recordings of the manifest"
             epochs, minutes = self.epochs.value(), self.minutes.value()

@@ -139,11 +139,11 @@ class TrainingPresenter(Presenter):
             return
         spoken = self._state.selection.entry.bundled  # Models that ship can speak what they learn from.
         chosen = panel.training
-        panel.set_corpus(spoken, localised(chosen.estimate(info, spoken)))
         if self._fitted.get(chosen.name) != info.fingerprint:
             self._fitted[chosen.name] = info.fingerprint
             panel.fit(chosen.fitting(info))
         panel_plan = panel.plan(resume=False)
+        panel.set_corpus(spoken, localised(chosen.estimate(info, spoken and not panel_plan.knobs.get("sentences"))))
         folder = str(self._runs / chosen.folder(info.id, panel_plan.knobs))
         fresh = self._known != (chosen.name, info.fingerprint)
         self._known = chosen.name, info.fingerprint

@@ -62,6 +62,9 @@ def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPane
     assert panel.minutes.value() == GUIDANCE_FREE.minutes(borrowed_window.state.selection.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
     assert borrowed_window.workspaces["training"].isAncestorOf(borrowed_window.focusWidget())
+    for sentences, first in ((0, True), (2, False)):
+        borrowed_window.features["training"].propose("average_velocity", sentences=sentences)
+        assert ("first speaks 6,500" in panel.estimate.text(), bool(panel.remark.text())) == (first, not first)
 
 
 def test_switching_a_technique_on_chooses_its_training(panel: TrainingPanel, borrowed_window: MainWindow) -> None:
