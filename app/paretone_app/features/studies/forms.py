@@ -370,8 +370,10 @@ def _whole_numbers(part: str) -> list[int]:
     if not ends:
         return [first]
     (last,) = ends
-    if not 0 <= last - first <= MOST_VALUES:
+    if last < first:
         raise ValueError(part)
+    if last - first >= MOST_VALUES:
+        raise StudyError(f"Seeds: {grouped(last - first + 1)} are too many; give {grouped(MOST_VALUES)} or fewer.")
     return list(range(first, last + 1))
 
 
