@@ -90,6 +90,8 @@ def resumed(command: commands.Command) -> commands.Command:
 
 def _job(row: Mapping[str, Any]) -> Job:
     if row["command"] is None:
+        if row["kind"] == Kind.SERVER.name:
+            raise QueueError("its finished loads are kept, and listed in Servers; measure the others again there")
         raise QueueError("its result is shown in a panel, not kept; ask for it again there")
     if row["kind"] not in Kind.__members__:
         raise QueueError(f"there is no job {shown(row['kind'])} here")

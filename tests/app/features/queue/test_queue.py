@@ -10,6 +10,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.models import load_model
+from paretone.serving.records import Order, Target
+from paretone.session.commands import MeasureServer
 from paretone.session.events import AudioReady, ModelLoaded
 from paretone_app.features.queue.presenter import GO_ON, QueuePresenter
 from paretone_app.features.takes.presenter import TakesPresenter
@@ -171,11 +173,14 @@ def test_what_cannot_be_restored_is_said(make_window: MakeWindow, tmp_path: Path
     window = ready(make_window(parts=PARTS + " attention"), qtbot)
     window.jobs.stop(True)
     window.features["attention"].capture(0, 0)
+    order = Order(Target("http://127.0.0.1:1"), ("Milk.",))
+    window.jobs.start(Kind.SERVER, lambda number: MeasureServer(number, order))
     ask(window, "Kept.")
     close(window, qtbot)
     again = ready(make_window(parts=PARTS), qtbot)
     assert texts(again) == ["Kept."]
-    assert any("Capturing attention: its result is shown" in one.sentence for one in again.notices.history)
+    said = "Capturing attention: its result is shown", "Measuring a server: its finished loads are kept"
+    assert all(any(what in one.sentence for one in again.notices.history) for what in said)
     close(again, qtbot)
     file = tmp_path / "data" / "queue.bin"
     kept = file.read_bytes()
