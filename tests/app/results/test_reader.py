@@ -77,11 +77,9 @@ def test_a_study_is_read_once_for_everybody(
     results.study_changed.connect(changed.append)
     results.open(finished_study)
     settle(results, qtbot)
-    assert changed == [finished_study]
-    assert (reads["Store.trials"], reads["Store.artefacts"]) == (1, 1)
+    assert changed == [finished_study] and (reads["Store.trials"], reads["Store.artefacts"]) == (1, 1)
     read = results.studies[finished_study]
-    assert read.made == 4 and len(results.points) == 2
-    assert {one.id for one in results.all_takes} == set(read.takes)
+    assert read.made == 4 and len(results.points) == 2 and {one.id for one in results.all_takes} == set(read.takes)
     for _ in range(4):
         results.read_study(finished_study)
     settle(results, qtbot)
@@ -116,8 +114,7 @@ def test_takes_are_kept_in_memory(results: Results, reads: Counter[str]) -> None
         results.takes.add(take(number))
     results.takes.star([take(0).id], True)
     deleted = results.takes.delete([take(1).id])
-    assert told == [1, 2, 3, 3, 2]
-    assert [one.starred for one in results.takes.all] == [False, True]
+    assert told == [1, 2, 3, 3, 2] and [one.starred for one in results.takes.all] == [False, True]
     assert results.takes.all == results.library.summaries()
     assert reads["Library.summaries"] == 2, "at the beginning, and here"
     results.takes.restore(deleted)
@@ -129,8 +126,7 @@ def test_a_folder_that_cannot_be_used_is_told_and_not_offered_to_be_set_aside(tm
     blocked.write_text("not a folder")
     opened = open_library(blocked)
     with opened.library as library:
-        assert "takes" in opened.problem
-        assert library.folder != blocked
+        assert "takes" in opened.problem and library.folder != blocked
         assert opened.damaged is None
 
 
@@ -144,8 +140,7 @@ def test_a_damaged_library_is_replaced_and_the_takes_made_meanwhile_move_in(tmp_
     made = [] if readable else [opened.library.add(take(number)) for number in range(2)]
     replaced = replace_damaged(opened)
     with replaced.library as library:
-        assert (library.folder, library.damage) == (tmp_path, "")
-        assert library.summaries() == tuple(reversed(made))
+        assert (library.folder, library.damage) == (tmp_path, "") and library.summaries() == tuple(reversed(made))
         assert replaced.damaged is None
     (backup,) = tmp_path.glob("damaged-*")
     assert (backup / DATABASE).exists() and str(backup) in replaced.problem
@@ -163,7 +158,5 @@ def test_what_cannot_be_set_aside_stays_in_use(tmp_path: Path, readable: bool, m
     monkeypatch.setattr(Path, "rename", refuse)
     replaced = replace_damaged(opened)
     with replaced.library as library:
-        assert "could not be moved" in replaced.problem
-        assert replaced.damaged == tmp_path
-        assert (library.folder == tmp_path) is readable
-        assert bool(library.damage) is readable
+        assert "could not be moved" in replaced.problem and replaced.damaged == tmp_path
+        assert (library.folder == tmp_path) is readable and bool(library.damage) is readable

@@ -181,8 +181,7 @@ def test_a_cancelled_take_is_told_of_but_neither_a_nor_b(presenter: Presenter) -
     state.follow(TakeReady(1, whole, OPERATIONS))
     cut = replace(presenter.take(state.selection.baseline_setting, "cut"), unfinished="cancelled after 1 of 2 passages")
     state.follow(TakeReady(2, cut))
-    assert added == [whole, cut]
-    assert state.comparison.take_a is whole
+    assert added == [whole, cut] and state.comparison.take_a is whole
     assert state.cost.expected_seconds(whole.setting) is not None
     other = replace(cut, text=cut.text * 9, measurements=replace(cut.measurements, seconds=99.0))
     before = state.cost.expected_seconds(whole.setting)
@@ -205,8 +204,7 @@ def test_a_and_b_are_timed_again_and_have_medians_from_then_on(presenter: Presen
     assert (commands[0].text, commands[0].voice.id, commands[0].setting) == (one.text, one.voice, one.setting)
     runs = tuple(replace(one.measurements, seconds=seconds) for seconds in (3.0, 2.0, 9.0))
     state.follow(TimedAgain(commands[0].job, "one", runs))
-    assert told == [("one", runs)]
-    assert state.comparison.take_a.measurements.real_time_factor == 1.5
+    assert told == [("one", runs)] and state.comparison.take_a.measurements.real_time_factor == 1.5
     assert state.comparison.take_b.repeats == runs
 
 
@@ -229,8 +227,7 @@ def test_a_side_of_another_model_is_said_to_be_left_out(presenter: Presenter) ->
     (command,) = (one for one in presenter.sent if isinstance(one, TimeAgain))
     assert command.take == "one"
     state.comparison.set_a(None)
-    assert state.synthesis.left_out() == ""
-    assert state.synthesis.why_not_time_again() == said
+    assert state.synthesis.left_out() == "" and state.synthesis.why_not_time_again() == said
     state.jobs.handle(JobFinished(command.job))
     assert ended == [said], "of the sides that there were"
 
@@ -246,8 +243,7 @@ def test_what_was_timed_before_a_cancel_is_kept_and_said(presenter: Presenter) -
     assert ended == []
     state.jobs.handle(JobCancelled(first.job))
     said = "Timing A cancelled after 2 of 5 repeats, which are kept: its times are now those of 2 repeats, as medians."
-    assert ended == [said]
-    assert len(state.comparison.take_a.repeats) == 2
+    assert ended == [said] and len(state.comparison.take_a.repeats) == 2
     state.synthesis.time_again()
     while state.jobs.running:
         state.jobs.handle(JobFinished(state.jobs.running[0].number))

@@ -86,8 +86,7 @@ def test_a_place_that_cannot_be_is_told_before_the_export(presenter: Presenter, 
     existing = tmp_path / "profile.json"
     existing.write_text("{}")
     type_path(dialog, existing, qtbot)
-    assert dialog.note.text() == "profile.json exists and will be replaced."
-    assert dialog.export_button.isEnabled()
+    assert dialog.note.text() == "profile.json exists and will be replaced." and dialog.export_button.isEnabled()
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
     for path, words, possible in (("", "Type a folder.", False), (tmp_path, "are not overwritten", True)):
         type_path(dialog, path, qtbot)
@@ -117,8 +116,7 @@ def test_keys_choose_the_target_keep_its_path_and_export(presenter: Presenter, q
 def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened(presenter, qtbot)
     dialog.target.setCurrentIndex(dialog.target.findData(SAFETENSORS.name))
-    assert "there are no CFG-free weights to write" in dialog.note.text()
-    assert not dialog.export_button.isEnabled()
+    assert "there are no CFG-free weights to write" in dialog.note.text() and not dialog.export_button.isEnabled()
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
     assert dialog.export_button.isEnabled()
     presenter.state.selection.switch("first_block", True)
@@ -138,8 +136,7 @@ def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbo
     type_path(dialog, tmp_path / "profile.json", qtbot)
     presenter.state.selection.set_option("steps", 7)  # Its table no longer fits.
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
-    assert "Calibrate again" in dialog.note.text() and dialog.isVisible()
-    assert not (tmp_path / "profile.json").exists()
+    assert "Calibrate again" in dialog.note.text() and dialog.isVisible() and not (tmp_path / "profile.json").exists()
 
 
 def test_every_target_says_what_it_does_or_why_it_cannot(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
@@ -157,8 +154,7 @@ def test_every_target_says_what_it_does_or_why_it_cannot(presenter: Presenter, q
     type_path(dialog, tmp_path / "out", qtbot)
     qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     command = presenter.sent[-1]
-    assert isinstance(command, ExportProfile)
-    assert (command.target, command.profile.setting.techniques) == ("sglang", ())
+    assert isinstance(command, ExportProfile) and (command.target, command.profile.setting.techniques) == ("sglang", ())
 
 
 STUDENT = StudentWeights("/there/student-2.safetensors", "1" * 64, (0, 2), "recovered", 45.0)
@@ -323,8 +319,7 @@ def test_a_voice_that_is_not_here_is_said(borrowed_window: MainWindow, tmp_path:
     assert chosen.voice.id == other and "which is not here" not in window.notices.banner.text
     replace(profile, evidence=Evidence(voice="somebody else")).save(path)
     window.features["profiles"].open(path)
-    assert chosen.voice.id == other
-    assert "the voice somebody else, which is not here" in window.notices.banner.text
+    assert chosen.voice.id == other and "the voice somebody else, which is not here" in window.notices.banner.text
 
 
 def test_the_model_it_needs_is_loaded(make_window: MakeWindow, qtbot: QtBot, tmp_path: Path) -> None:

@@ -67,8 +67,7 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ") and panel.run_button.text() == "Resume"
     panel.can["run"].set_reason("Wait for the running job, or press Esc to cancel it.")
-    assert not panel.run_button.isEnabled() and "Wait for the running job" in panel.state
-    assert panel.cluster == ("", 0)
+    assert not panel.run_button.isEnabled() and "Wait for the running job" in panel.state and panel.cluster == ("", 0)
     panel.where.setCurrentIndex(panel.where.findData(CLUSTER))
     panel.address.setText("10.0.0.1:6379")
     panel.workers.setValue(8)
@@ -80,8 +79,7 @@ def test_state_progress_and_the_place_where_it_runs_are_shown(panel: StudiesPane
     assert panel.progress.format() == "5 of 9 steps, about 2.2 minutes left"
     panel.show_progress(Progress(1, 1 << 30, 4 << 30, 130.0, "Fetching files from gpu: 1 of 4 GB", unit="bytes"))
     assert panel.progress.format() == "Fetching files from gpu: 1 of 4 GB, about 2.2 minutes left"
-    assert panel.state == "Now: Step pruning 2"
-    assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
+    assert panel.state == "Now: Step pruning 2" and panel.pause_button.isVisible() and panel.cancel_button.isVisible()
     panel.set_pausing(True)
     assert not panel.pause_button.isEnabled() and panel.state == "Pausing after this. Now: Step pruning 2"
     # Explore has 153 pixels for it in a window of 1024 × 700, where the plot has 70 % of the area.
@@ -114,8 +112,7 @@ def test_the_takes_with_the_most_errors_are_listed(panel: StudiesPanel, seen: Op
     place = panel.tabs.indexOf(panel.worst)
     assert not panel.tabs.isTabVisible(place), "nothing was judged"
     show(panel, judged(seen, 3.0, 4.0, "a murmur"))
-    assert panel.tabs.isTabVisible(place) and panel.tabs.tabText(place) == "Most errors"
-    assert panel.worst.rowCount() == 4
+    assert panel.tabs.isTabVisible(place) and panel.tabs.tabText(place) == "Most errors" and panel.worst.rowCount() == 4
     assert [panel.worst.item(0, column).text() for column in (2, 3)] == ["75 %", "a murmur"]
     with qtbot.waitSignal(panel.worst.take_chosen) as asked:
         panel.worst.activated.emit(panel.worst.model().index(0, 0))
@@ -174,8 +171,7 @@ def test_failures_are_listed_with_their_reasons_and_faulty_takes_counted(panel: 
     cells = [panel.failures.item(0, column).text() for column in range(3)]
     assert cells == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
     show(panel, seen)
-    assert panel.tabs.tabText(1) == "Failures" and panel.failures.rowCount() == 0
-    assert seen.results is not None
+    assert panel.tabs.tabText(1) == "Failures" and panel.failures.rowCount() == 0 and seen.results is not None
     one, *others = seen.results.settings
     checked = replace(one, figures={**one.figures, "faulty_takes": Estimate(0.5, 0.0, 1.0, 4, 3)})
     show(panel, replace(seen, results=replace(seen.results, settings=(checked, *others))))

@@ -103,8 +103,7 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     column = 3 + [one.name for one in panel.table.study.metrics].index("speed_up")
     assert texts(panel)[1][column] == figure_text(panel.table.study.metrics[column - 3], figure)
     assert "n = 2 takes of 2 sentences" in panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
-    assert set(told) == {tmp_path / "small.study"}
-    assert list(window.results.studies) == [tmp_path / "small.study"]
+    assert set(told) == {tmp_path / "small.study"} and list(window.results.studies) == [tmp_path / "small.study"]
     assert panel.run_button.text() == "Ru&n again"
 
 
@@ -293,8 +292,7 @@ def test_the_answer_of_a_search_is_used(panel: StudiesPanel, window: MainWindow,
     qtbot.keyClick(activated(window, qtbot), Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     assert window.state.selection.is_used("steps")
     assert window.state.selection.knobs("steps") == answer.setting.technique("steps").knobs
-    assert not window.state.selection.is_used("ditreducio")
-    assert "Ctrl+E exports a profile" in window.notices.banner.text
+    assert not window.state.selection.is_used("ditreducio") and "Ctrl+E exports a profile" in window.notices.banner.text
 
 
 def test_a_setting_brings_its_table(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -306,8 +304,7 @@ def test_a_setting_brings_its_table(panel: StudiesPanel, window: MainWindow, tmp
     assert (quoted.text, quoted.seed) == ("This is sentence 0.", 7) and "speed_up" in quoted.metrics
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.artefacts().values()
-    assert window.features["strategy"].state.table == table
-    assert window.features["strategy"].state.threshold == 1.5
+    assert window.features["strategy"].state.table == table and window.features["strategy"].state.threshold == 1.5
     assert window.state.availability.why_not_accelerate() == "" and window.action.export_profile.isEnabled()
 
 
@@ -380,8 +377,7 @@ def test_a_study_runs_the_users_checkpoint(window: MainWindow, loads: list[str],
     # With other weights, its settings are used with a caution.
     place(window, MODEL, Path(), qtbot)
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
-    assert "was made with other weights" in window.notices.banner.text
-    assert usual[:12] in window.notices.banner.text
+    assert "was made with other weights" in window.notices.banner.text and usual[:12] in window.notices.banner.text
     place(window, MODEL, Path(), qtbot)
 
 
@@ -542,8 +538,7 @@ def test_files_that_are_no_studies(panel: StudiesPanel, window: MainWindow, tmp_
     opened(window, file, qtbot)
     file.write_text("[grid", encoding="utf-8")
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FAILED
-    assert "is not valid TOML" in sentence and "is not valid TOML" in panel.state
+    assert outcome is Outcome.FAILED and "is not valid TOML" in sentence and "is not valid TOML" in panel.state
     assert not panel.run_button.isEnabled()
     write(tmp_path)
     window.features["studies"].opened.choose(tmp_path / "small.study")
@@ -557,8 +552,7 @@ def test_a_damaged_study_is_set_aside(panel: StudiesPanel, window: MainWindow, t
         direct.execute("CREATE INDEX takes_by_text ON takes (text)")
     spoil_database(folder / DATABASE, "takes_by_text")
     opened(window, file, qtbot)
-    assert "damaged" in panel.state and "damaged" in window.notices.banner.text
-    assert not panel.run_button.isEnabled()
+    assert "damaged" in panel.state and "damaged" in window.notices.banner.text and not panel.run_button.isEnabled()
     assert [row[2] for row in texts(panel)] == ["1", "1", "1", "0/2", "0/2", "0/2"]
     assert panel.aside_button.isVisibleTo(panel)
     panel.aside_button.click()
