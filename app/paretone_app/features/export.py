@@ -210,7 +210,7 @@ class ProfileDialog(DestinationDialog):
             text += f"{percent(measured.ops_ratio)} of the operations"
             if take.log_mel_distance is not None:
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
-            rows.append(("Evidence", text))
+            rows.append(("Evidence", f"{text}; {take.machine}" if take.machine else text))
         return rows
 
     def _show_target(self, index: int) -> None:
