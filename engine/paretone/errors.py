@@ -92,6 +92,8 @@ _FULL = (
     "invalid buffer size",
 )
 """Torch's messages on lack of memory: allocators of CPU, CUDA and MPS, and cuBLAS."""
+_OF_NAMES = errno.EACCES, errno.ENAMETOOLONG
+"""Errors of a name the user gave; pathlib raises them where it is asked whether there is such a file."""
 _LOST = (
     *("cuda error", "device-side assert", "unspecified launch failure", "illegal memory access"),
     *("uncorrectable ecc", "status_execution_failed", "command buffer"),
@@ -185,6 +187,7 @@ def failure(said: str, error: BaseException) -> dict[str, object]:
 def details(error: BaseException) -> str:
     """Traceback for the log; ``""`` if the sentence explains the problem in full. Authors of plug-ins get theirs."""
     explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
+    explained |= isinstance(error, OSError) and bool(error.filename) and error.errno in _OF_NAMES
     return "" if explained else "".join(traceback.format_exception(error))
 
 
@@ -196,6 +199,8 @@ def _system_error(error: OSError, activity: str) -> str:
         return f"The file {name} is missing, which is needed for {activity}; put it back or choose another."
     if isinstance(error, PermissionError) and name:
         return f"{name} may not be opened; change its permissions or choose another place."
+    if error.errno == errno.ENAMETOOLONG and name:
+        return f"The name {name[:99]}… is too long for a file; check it, or choose a shorter one."
     if isinstance(error, ConnectionError | TimeoutError):
         return f"The connection broke while {activity} ({error}); check the network and try again."
     reason = error.strerror or str(error) or type(error).__name__

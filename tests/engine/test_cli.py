@@ -128,6 +128,7 @@ def test_models_and_benches_are_listed(without_model: Console) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--keep-profile", ""), 1, "The name of a file to write is empty"),
         (("roofline", "--trace", "t.json", "--csv", "t.json"), 1, "--trace and --csv name the same file"),
         (("export", "--target", "f5-tts", "--profile", "p", "--out", ""), 1, "The name of a folder to write is empty"),
+        (("study", "run", "x" * 300), 1, "xxx… is too long for a file; check it, or choose a shorter one."),
         (("speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", "o.wav"), 5, "Type: paretone download MegaTTS3"),
     ],
 )

@@ -23,8 +23,7 @@ def caught(action: object) -> BaseException:
 
 def test_memory_of_the_cpu() -> None:
     error = caught(lambda: torch.empty(10**14))
-    assert isinstance(error, RuntimeError)
-    assert is_out_of_memory(error)
+    assert isinstance(error, RuntimeError) and is_out_of_memory(error)
     assert sentence(error, "synthesising").startswith("This machine ran out of memory while synthesising")
 
 
@@ -39,8 +38,7 @@ def test_memory_of_a_graphics_card() -> None:
 
 def test_a_graphics_card_that_failed() -> None:
     error = RuntimeError("CUDA error: unspecified launch failure\nCompile with `TORCH_USE_CUDA_DSA`.")
-    assert is_device_lost(error)
-    assert not is_out_of_memory(error)
+    assert is_device_lost(error) and not is_out_of_memory(error)
     other = caught(lambda: torch.ones(2, 3) @ torch.ones(2, 3))
     assert not is_out_of_memory(other) and not is_device_lost(other)
     assert sentence(error, "synthesising", "cuda:0").startswith("The graphics card failed while synthesising")
@@ -70,6 +68,7 @@ def test_unforeseen_error() -> None:
     assert "Traceback" in details(error)
     foreseen = AudioError("The recording is empty.")
     assert (sentence(foreseen, "synthesising"), details(foreseen)) == ("The recording is empty.", "")
+    assert details(PermissionError(errno.EACCES, "denied", "voice.wav")) == ""
 
 
 # --- Figures and lists ------------------------------------------------------------------------------------------------
