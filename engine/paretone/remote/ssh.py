@@ -122,8 +122,8 @@ class SshLink:
         self._found: dict[str, Any] | None = None
         self._ways: tuple[str, ...] = ()
         """Machines that the engine may run on, as the host knows them; ``""``: the host itself."""
-        self._folder = tempfile.TemporaryDirectory(prefix="paretone-")
-        """For the socket: no other user may enter it."""
+        self._folder = ""
+        """Of the forwarder's socket: no other user may enter it."""
 
     async def open(self, say: Callable[[str], None]) -> tuple[int | str, str]:
         """Local port, or path of a socket, that leads to the engine, and its token; the engine is started if there is
@@ -147,9 +147,8 @@ class SshLink:
     async def close(self) -> None:
         for one in self._reading:
             one.cancel()
-        await _end(self._forwarder)
+        await self._hang_up()
         await _end(self._starter)
-        self._folder.cleanup()
 
     async def _start(self, say: Callable[[str], None]) -> dict[str, Any]:
         """Start the engine; what it prints until it is ready is told, such as a place in a queue."""
@@ -184,20 +183,31 @@ class SshLink:
         self._reading.add(task)
         return task
 
+    async def _hang_up(self) -> None:
+        await _end(self._forwarder)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
     async def _forward(self, port: int, beyond: str) -> int | str:
         """A socket that leads to ``port`` there, or ``beyond``; without Unix sockets, as on Windows, a local port. 0 if
         no engine answers. Raises :class:`LinkError`."""
-        await _end(self._forwarder)
-        local: int | str = os.path.join(self._folder.name, secrets.token_hex(4))
-        way = ["-N", "-T", "-o", "ExitOnForwardFailure=yes", "-L", f"{local}:127.0.0.1:{port}"]
-        if not hasattr(asyncio, "open_unix_connection"):
+        await self._hang_up()
+        way, tidy = ["-T", "-o", "ExitOnForwardFailure=yes", "-L"], list[str]()
+        local: int | str
+        if hasattr(asyncio, "open_unix_connection"):
+            self._folder = tempfile.mkdtemp(prefix="paretone-")
+            local = os.path.join(self._folder, "line")
+            way += [f"{local}:127.0.0.1:{port}"]
+            tidy = ["sh", "-c", '"$@"; rm -rf "$0"', self._folder]
+        else:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 local = free.getsockname()[1]
-            way[-1:] = f"127.0.0.1:{local}:127.0.0.1:{port}", "-v"
+            way += [f"127.0.0.1:{local}:127.0.0.1:{port}", "-v"]
         # Not over a shared connection, which would outlive this process.
         own = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
-        self._forwarder = process = await _started(self._host.command(*own, *way, beyond=beyond))
+        # If this process is killed, the forwarder's input ends, and so do cat and ssh.
+        command = [*tidy, *self._host.command(*own, *way, remote="cat", beyond=beyond)]
+        self._forwarder = process = await _started(command, stdin=asyncio.subprocess.PIPE)
         said: list[str] = []
         hearing = self._hear(process.stderr, said)
         with contextlib.suppress(TimeoutError):

@@ -260,19 +260,14 @@ time.sleep(600)
 
 def test_a_window_that_is_killed_leaves_its_study_to_finish_and_the_host_ends(tmp_path: Path) -> None:
     host = Host(tmp_path / "host", grace=20.0)
-    file = tmp_path / "steps.toml"
-    file.write_text(STUDY)
+    (file := tmp_path / "steps.toml").write_text(STUDY)
     arguments = [str(host.port), host.token, str(tmp_path), str(file), str(tmp_path / "steps")]
-    process = subprocess.Popen([sys.executable, "-c", LEAVE, *arguments], stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if line.strip() == "StudyTakeDone":
-            break
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    other = Window(host.port, host.token, tmp_path / "other")
-    assert "take the engine over" in other.until(lambda one: one.lost).sentence and other.lines[-1].remedy == TAKE_OVER
-    other.close()
+    with subprocess.Popen([sys.executable, "-c", LEAVE, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        next(line for line in process.stdout if line.strip() == "StudyTakeDone")
+        process.kill()
+    with window(host.port, host.token, tmp_path / "other") as other:
+        told = other.until(lambda one: one.lost)
+        assert "take the engine over" in told.sentence and other.lines[-1].remedy == TAKE_OVER
     assert host.process.wait(240) == 0
     (folder,) = (tmp_path / "host" / "remote" / "studies").iterdir()
     with Store(folder, read_only=True) as store:
@@ -284,9 +279,8 @@ def test_a_window_that_is_killed_leaves_its_study_to_finish_and_the_host_ends(tm
 def test_a_second_window_is_told_and_can_have_the_engine_once_the_first_is_gone(host: Host, tmp_path: Path) -> None:
     with window(host.port, host.token, tmp_path) as first:
         first.recorder.wait_for_kind(events.EngineReady)
-        second = Window(host.port, host.token, tmp_path)
-        assert "is used by the window on" in second.until(lambda one: one.lost).sentence
-        second.close()
+        with window(host.port, host.token, tmp_path) as second:
+            assert "is used by the window on" in second.until(lambda one: one.lost).sentence
     with window(host.port, host.token, tmp_path) as third:
         third.recorder.wait_for_kind(events.EngineReady)
 

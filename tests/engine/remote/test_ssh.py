@@ -89,8 +89,8 @@ class Sshd:
     def sleep(self) -> None:
         """As on a laptop: the ssh here that forwards a port answers nothing, nor a signal."""
         children = " ".join(one.read_text() for one in Path("/proc/self/task").glob("*/children")).split()
-        (forwarder,) = (one for one in children if b"\0-N\0" in Path(f"/proc/{one}/cmdline").read_bytes())
-        os.kill(int(forwarder), signal.SIGSTOP)
+        (forwarder,) = (one for one in children if b"\0-L\0" in Path(f"/proc/{one}/cmdline").read_bytes())
+        os.killpg(int(forwarder), signal.SIGSTOP)
 
     def close(self) -> None:
         self.process.terminate()
@@ -164,7 +164,8 @@ def test_what_ssh_says_is_shown_with_what_to_do(sshd: Sshd, tmp_path: Path) -> N
 def test_nobody_but_the_engine_is_sent_the_token(
     sshd: Sshd, sockets: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a socket in a folder of the user's own; without such sockets, by a port once ssh itself listens there."""
+    """By a socket in a folder of the user's own, which does not outlive a window that is killed; without such sockets,
+    by a port once ssh itself listens there."""
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP")
@@ -173,8 +174,14 @@ def test_nobody_but_the_engine_is_sent_the_token(
     async def go() -> None:
         engine = await asyncio.start_server(answer, "127.0.0.1", 0)
         line = json.dumps({"port": engine.sockets[0].getsockname()[1], "token": "x"})
-        link = SshLink(sshd.host(f"echo 'paretone-engine {line}'"))
+        link = SshLink(host := sshd.host(f"echo 'paretone-engine {line}'"))
         if sockets:
+            code = f"from paretone.remote.ssh import *; link = SshLink({host}); print(asyncio.run(link.open(str))[0])"
+            window = subprocess.Popen([sys.executable, "-uc", f"{code}; input()"], stdin=-1, stdout=-1, text=True)
+            assert (killed := Path((await asyncio.to_thread(window.stdout.readline)).strip())).is_socket()
+            with window:
+                window.kill()
+            assert await asyncio.to_thread(settled, lambda: not killed.parent.exists()), "ssh is still there"
             place = Path((await link.open(print))[0])
             assert place.is_socket() and stat.S_IMODE(place.parent.stat().st_mode) == 0o700
         else:
@@ -213,8 +220,7 @@ def test_no_name_of_a_machine_that_a_host_gives_reaches_a_shell(sshd: Sshd, tmp_
 
 def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
     with closing(Sshd(tmp_path / "strict", "AllowTcpForwarding no\n")) as strict:
-        line = 'paretone-engine {"port": 9, "token": "x", "machine": "me@node"}'
-        error = opened(strict.host(f"echo '{line}'"))
+        error = opened(strict.host("""echo 'paretone-engine {"port": 9, "token": "x", "machine": "me@node"}'"""))
         assert "prohibited" in str(error) or "does not answer" in str(error)
 
 
