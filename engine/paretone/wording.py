@@ -53,6 +53,10 @@ def times(ratio: float) -> str:
     return f"{significant(ratio, 2)}×"
 
 
+class Share(float):
+    """A figure that tables show in percent; programs get the share."""
+
+
 def percent(share: float, places: int = 0) -> str:
     """``share`` as a percentage, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"

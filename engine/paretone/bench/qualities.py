@@ -25,7 +25,7 @@ from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import SpeechModel, Voice
 from paretone.speaking import synthesise
-from paretone.wording import percent, times
+from paretone.wording import Share, percent, times
 
 ERRORS, NATURALNESS, LIKENESS = "word error rate", "naturalness", "similarity"
 SPREAD, RANGE = "spread over seeds", "pitch range"
@@ -66,7 +66,7 @@ class Spoken:
         columns = self.by_sentence()
         errors = columns.pop(ERRORS)
         means = {name: None if np.isnan(one).all() else float(np.nanmean(one)) for name, one in columns.items()}
-        return {ERRORS: float(errors.real.sum() / errors.imag.sum()), **means}
+        return {ERRORS: Share(errors.real.sum() / errors.imag.sum()), **means}
 
     def by_sentence(self, takes: Collection[tuple[int, int]] | None = None) -> dict[str, np.ndarray]:
         """Figures of every sentence of ``takes`` (default: all), (sentences,) each: means over its takes, and the
@@ -168,7 +168,7 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
     both = one.heard.keys() & baseline.heard.keys()
     pairs = [log_mel_distance(baseline.mels[take], one.mels[take]) for take in sorted(both)]
     whole, kept = np.nanmean(baseline.by_sentence(both)[SPREAD]), found.margins[SPREAD]
-    shares = [float(MUST_KEEP[SPREAD] + part / whole) for part in (kept.value, kept.low, kept.high)]
+    shares = [Share(MUST_KEEP[SPREAD] + part / whole) for part in (kept.value, kept.low, kept.high)]
     return {
         "distance": float(np.mean(pairs)),
         "spread kept": [one if math.isfinite(one) else None for one in shares],

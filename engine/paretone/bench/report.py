@@ -13,12 +13,7 @@ from textwrap import wrap
 
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval
-from paretone.wording import in_unit
-
-SHARES = frozenset(
-    ("acceptance", "more errors per word", "of predicted", "realised share", "spread kept", "word error rate")
-)
-"""Columns in percent for people; programs get the shares."""
+from paretone.wording import Share, in_unit
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ def table(rows: Sequence[Mapping[str, object]], available: int | None = None) ->
     if available is None:
         available = get_terminal_size().columns if sys.stdout.isatty() else 0
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[_shown(row.get(name, ""), name in SHARES) for name in columns] for row in rows]
+    cells = [[_shown(row.get(name, "")) for name in columns] for row in rows]
     figures = [[row.get(name, "%") for row in rows] for name in columns]
     right = [all(isinstance(one, int | float | None) or str(one).endswith("%") for one in some) for some in figures]
     widths = _widths(list(zip(columns, *cells, strict=True)), available)
@@ -120,11 +115,11 @@ def _widths(columns: Sequence[Sequence[str]], available: int) -> list[int]:
     return widths
 
 
-def _shown(value: object, share: bool = False) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{in_unit(value, '%')} %" if share else f"{value:.4g}"
+        return f"{in_unit(value, '%')} %" if isinstance(value, Share) else f"{value:.4g}"
     if isinstance(value, list | tuple):
-        return ", ".join(_shown(one, share) for one in value)
+        return ", ".join(_shown(one) for one in value)
     return str(value)

@@ -25,6 +25,7 @@ from paretone.models.voices import shown_name
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
 from paretone.training.natural_teacher import original_speech
+from paretone.wording import Share
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"
@@ -69,7 +70,7 @@ def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
     """Word errors and :func:`judged_means` over all voices, as columns of a report."""
     edits = sum(sum(one.errors.edits) for one in heard)
     words = sum(sum(one.errors.words) for one in heard)
-    return {"word error rate": edits / words, "errors": edits, "words": words, **judged_means(heard)}
+    return {"word error rate": Share(edits / words), "errors": edits, "words": words, **judged_means(heard)}
 
 
 def judged_means(heard: Sequence[VoiceVerdict]) -> dict[str, float]:

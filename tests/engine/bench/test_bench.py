@@ -15,6 +15,7 @@ from paretone.bench.budget import Budget, Turns
 from paretone.bench.report import Report, table
 from paretone.errors import SettingError
 from paretone.models.catalogue import harvard_sentences, unseen_sentences
+from paretone.wording import Share
 from tests.engine import speaking
 from tests.engine.recorder import Clock
 from tests.engine.small_language import write_model
@@ -62,8 +63,8 @@ def test_a_table_of_uneven_rows_and_one_that_fits_a_width() -> None:
         "             from noise to",
         "             speech",
     ]
-    kept = {"way": "steps", "spread kept": [0.853, 0.7, None], "word error rate": 0.0}
-    assert table([kept])[2].split() == "steps 85.3 %, 70.0 %, - 0 %".split()
+    kept = {"way": "steps", "spread kept": [Share(0.853), Share(0.7), None], "rate": Share(0.0), "low": 0.02}
+    assert table([kept])[2].split() == "steps 85.3 %, 70.0 %, - 0 % 0.02".split()
     assert table(rows, 5)[2].split() == ["steps:steps", "Number", "7"]
     assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"] and table([]) == []
 

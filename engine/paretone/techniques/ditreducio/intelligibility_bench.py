@@ -31,6 +31,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.wording import Share
 
 NAME = "intelligibility"
 THRESHOLDS = (0.05, 0.10, 0.20)
@@ -91,11 +92,11 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
 
 def _row(verdict: VoiceVerdict, baseline: VoiceVerdict | None) -> dict[str, object]:
     """Row of a verdict; with savings and distance from ``baseline`` if it is another way of speaking."""
-    low, high = verdict.errors.interval()
+    low, high = map(Share, verdict.errors.interval())
     row: dict[str, object] = {
         "voice": verdict.voice,
         "speech": verdict.speech,
-        "word error rate": verdict.errors.rate,
+        "word error rate": Share(verdict.errors.rate),
         "low": low,
         "high": high,
         "errors": sum(verdict.errors.edits),

@@ -41,7 +41,7 @@ from paretone.techniques.ditreducio import END, TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.wording import percent
+from paretone.wording import Share, percent
 
 NAME = "rivals"
 COUNTED = 0.5
@@ -77,7 +77,7 @@ class Contender:
         if not self.share < 1:
             return None
         saved = 1 - 1 / np.array(times.ratios(self.way.title))
-        return float(np.median(saved)) / (1 - self.share)
+        return Share(np.median(saved) / (1 - self.share))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.wording import Share
 
 NAME = "skipping"
 LEVELS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40)
@@ -84,7 +85,7 @@ def run(arguments: argparse.Namespace) -> Report:
                 "ops ratio": ratios[threshold],
                 "predicted speed-up": 1 / ratios[threshold],
                 **comparison.speed_up[f"{threshold:g}"].columns("measured speed-up"),
-                "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
+                "realised share": Share(np.median(shares[threshold])) if threshold in shares else None,
                 "log-mel distance": differences.abs().mean().item(),
             }
         )

@@ -32,6 +32,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT, guided
+from paretone.wording import Share
 
 NAME = "guidance-free"
 DEFINITION = (
@@ -144,7 +145,8 @@ def _row(title: str, heard: Sequence[VoiceVerdict]) -> dict[str, object]:
 def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> dict[str, object]:
     """Comparison paired with the takes of ``reference``, by sentence and voice. Frames are paired by time warping, and
     also one by one if all pairs have equal lengths: another seed speaks at another pace."""
-    more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
+    both = [one.errors for one in reference], [one.errors for one in other]
+    more, low, high = map(Share, paired_difference(*both))
     pairs = [
         (first.trace.drawn_mel, second.trace.drawn_mel)
         for one, two in zip(reference, other, strict=True)

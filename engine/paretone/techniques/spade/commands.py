@@ -26,7 +26,7 @@ from paretone.techniques.spade import (
     StudentRequest,
     fitting_depth,
 )
-from paretone.wording import counted
+from paretone.wording import Share, counted
 
 OPTIONS = train.form_knobs(FORM, "alpha", "skew", "attention_scale", "attention_interval", "original_layers")
 
@@ -86,9 +86,10 @@ _HEADS = {WORD_ERROR: "word error rate", DIVERGENCE: "divergence (nats)", COSINE
 def _figures(record: ImportanceRecord, layer: int) -> dict[str, object]:
     found: dict[str, object] = {}
     for one in record.measures:
-        found[_HEADS[one.measure]] = one.values[layer]
+        figure = Share if one.measure == WORD_ERROR else float
+        found[_HEADS[one.measure]] = figure(one.values[layer])
         if one.low:
-            found[f"{_HEADS[one.measure]}, 95 %"] = f"{one.low[layer]:.3g} to {one.high[layer]:.3g}"
+            found[f"{_HEADS[one.measure]}, 95 %"] = [figure(one.low[layer]), figure(one.high[layer])]
     return found
 
 

@@ -34,7 +34,7 @@ from paretone.sampling.verification import Rule, Verification
 from paretone.techniques.speculative import fitting_upper
 from paretone.techniques.speculative.feature_training import read_layers
 from paretone.techniques.speculative.training import retained_layers
-from paretone.wording import listed, percent
+from paretone.wording import Share, listed, percent
 
 _Network = TypeVar("_Network", bound=nn.Module)
 PROMPT, TOKENS = 100, 48
@@ -193,5 +193,5 @@ def _rows(
             "v": verification,
             "c": cost,
             "predicted": predicted,
-            "of predicted": gain.median / predicted,
+            "of predicted": Share(gain.median / predicted),
         }

@@ -54,6 +54,7 @@ from paretone.studies.hooks import preparer
 from paretone.techniques import knobs_of, speculative
 from paretone.techniques.speculative import DRAFT_BY_STUDENT, random_bench
 from paretone.techniques.speculative.decoding import rule_of
+from paretone.wording import Share
 
 GROUPS = {
     "SSD, groups of up to 8": used("token_groups"),
@@ -297,7 +298,7 @@ def _rows(ways: Iterable[str], times: DecodingTimes, said: Mapping[str, list[Voi
             cost, growth = found.draft_seconds / single, found.target_seconds / single
             tokens, length = found.tokens_per_pass, found.draft_length
             row |= {
-                "acceptance": found.acceptance,
+                "acceptance": Share(found.acceptance),
                 "c": cost,
                 "v": growth,
                 "predicted, v = 1": predicted_speed_up(tokens, length, cost),
