@@ -67,10 +67,9 @@ def machine_code() -> ModuleType | None:
 
 @torch.library.impl(_library, "attention", "CPU")
 def _attention(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int]) -> Tensor:
-    code = machine_code()
-    assert code is not None
-    found: Tensor = code.attention(query, key, value, lengths)
-    return found
+    from paretone.models.kernels import compiled_attention
+
+    return compiled_attention.attention(query, key, value, lengths)
 
 
 @register_flop_formula(torch.ops.paretone.attention)
