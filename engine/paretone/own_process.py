@@ -104,6 +104,19 @@ def set_allocator(options: Mapping[int, int]) -> None:
             set_option(option, value)
 
 
+def end_with_parent() -> None:
+    """End this process of :mod:`multiprocessing` once its parent has ended, also by a kill; leave Ctrl-C to that."""
+    import multiprocessing
+
+    def wait() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def require_working_folder() -> None:
     """Raise :class:`PlainError` if the program's working folder has been deleted: a maths library would otherwise
     end the process without our message."""

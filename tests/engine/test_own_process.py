@@ -62,6 +62,16 @@ def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedPr
     )
 
 
+def test_a_process_ends_with_its_parent() -> None:
+    names = "import concurrent.futures, multiprocessing, os, time; from paretone.own_process import end_with_parent"
+    pool = "concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context('spawn'), end_with_parent)"
+    code = f"{names}; pool = {pool}; print(pool.submit(os.getpid).result(), flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert int(parent.stdout.readline()) != parent.pid
+        parent.kill()
+        assert parent.stdout.read() == "", "nobody holds it open"
+
+
 def test_thousands_of_threads_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         monkeypatch.setenv(name, "9999")
@@ -69,17 +79,20 @@ def test_thousands_of_threads_are_not_started(monkeypatch: pytest.MonkeyPatch) -
     assert os.environ["OMP_NUM_THREADS"] == os.environ["OPENBLAS_NUM_THREADS"] == str(LOGICAL)
 
 
-CONVOLUTIONS = """
+HELD = """
 import ctypes, gc
-import torch
-import paretone
-torch.set_num_threads(1)
 library = ctypes.CDLL(None)
 def held():
     gc.collect()
     library.malloc_trim(0)
     lines = open("/proc/self/smaps_rollup").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1000
+"""
+CONVOLUTIONS = f"""
+import torch
+import paretone
+{HELD}
+torch.set_num_threads(1)
 layer = torch.nn.Conv1d(64, 64, 7, padding=3, groups=64)
 with torch.inference_mode():
     for length in range(200, 500):
@@ -110,17 +123,13 @@ def test_every_length_of_speech_leaves_nothing_unless_the_user_says_otherwise(
 def test_what_threads_have_freed_can_be_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four threads fill 80 MB each and free it, as the engine's thread and those that analyse do."""
     monkeypatch.delenv(HEAPS, raising=False)
-    code = """
-import ctypes, threading
+    code = f"""{HELD}
+import threading
 from paretone.own_process import keep_freed_memory, share_one_heap
 share_one_heap()
 keep_freed_memory()
-library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
 library.free.argtypes = (ctypes.c_void_p,)
-def held():
-    lines = open("/proc/self/smaps_rollup").read().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1000
 def work():
     blocks = [library.malloc(20_000_000) for _ in range(4)]
     for block in blocks:
@@ -134,7 +143,6 @@ for _ in range(4):
     done = threading.Event()
     threading.Thread(target=work).start()
     done.wait()
-library.malloc_trim(0)
 print(held() - before)
 over.set()
 """

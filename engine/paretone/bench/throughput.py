@@ -13,6 +13,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -22,14 +23,16 @@ from typing import Any, Self
 from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, positive
-from paretone.errors import SettingError
+from paretone.errors import DeviceError, SettingError
 from paretone.measure.timing import interval, ratios, running_order, stopwatch
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.together import Turn, speak_together
 from paretone.observer import Observer
+from paretone.own_process import end_with_parent
 from paretone.setting.setting import Setting
 from paretone.speaking import make_ready, scripted
+from paretone.wording import counted
 
 NAME = "throughput"
 
@@ -49,10 +52,9 @@ def run(arguments: argparse.Namespace) -> Report:
     sizes = tuple(dict.fromkeys((1, *arguments.batch)))
     if len(sizes) < 2:
         raise SettingError("There is nothing to compare with one sentence at a time; give --batch 8, for instance.")
+    threads = counted(arguments.threads, "thread", "threads")
     if arguments.processes > arguments.threads:
-        raise SettingError(
-            f"{arguments.processes} processes cannot share {arguments.threads} threads; give as many --threads."
-        )
+        raise SettingError(f"{arguments.processes} processes cannot share {threads}; give as many --threads.")
     headline = 8 if 8 in sizes else max(sizes)
     if arguments.processes > headline:  # They begin together, and each only for a sentence.
         raise SettingError(
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace) -> Report:
     clock = "processor time" if spoken.device == "cpu" else "time on the device"
     definition = (
         f"Seconds of audio that {spoken.model.info.title} speaks per second of {clock} with {headline} sentences at "
-        f"once, over one after another, on {arguments.threads} thread{'s' * (arguments.threads != 1)} per side."
+        f"once, over one after another, on {threads} per side."
     )
     return Report.of(NAME, gains[headline], definition, rows)
 
@@ -157,7 +159,10 @@ class _Processes:
     def measured(self, size: int, number: int) -> _Measured:
         """As :meth:`_Rounds.measured`, one sentence after another in each process."""
         began = time.perf_counter()
-        found = list(self._pool.map(_spoken, [number] * size, range(size)))
+        try:
+            found = list(self._pool.map(_spoken, [number] * size, range(size)))
+        except BrokenProcessPool:
+            raise DeviceError("One of the processes was killed; if memory is short, give fewer --processes.") from None
         audio, seconds = (sum(one[place] for one in found) for place in (0, 1))
         return audio, seconds, time.perf_counter() - began, [ended - began for *_, ended in found]
 
@@ -168,6 +173,7 @@ _rounds: _Rounds
 
 def _begin(arguments: argparse.Namespace, meeting: Any) -> None:
     global _rounds
+    end_with_parent()
     _rounds = _Rounds(arguments)
     _rounds.measured(1, 0)
     meeting.wait()

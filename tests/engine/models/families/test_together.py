@@ -127,5 +127,5 @@ def test_the_bench_compares_sizes_and_processes(console: Console, monkeypatch: p
     one, two = report["rows"]
     assert (one["at once"], two["at once"]) == (1, 2) and two["low"] <= two["gain"] <= two["high"]
     assert report["headline"] == two["gain"] and 0 < two["first audio (s)"] <= two["the last's (s)"]
-    assert "cannot share 1 threads" in console.refusal("bench", "throughput", "--processes", 2)
+    assert "cannot share 1 thread;" in console.refusal("bench", "throughput", "--processes", 2)
     assert "share 2 sentences" in console.refusal(*"bench throughput --processes 3 --threads 3 --batch 2".split())
