@@ -146,6 +146,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         rows[place]["marks"] = words
     figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
     figure = lambda one: "{} {} ({} to {})".format(COLUMNS[one[0]], *map(metric(one[0]).spelt, one[1]))  # noqa: E731
+    few = "means of one reply have no interval; ask for two or more"
     worst = max(one["client_milliseconds"] for one in rows)
     said = [
         *table(figures),
@@ -155,7 +156,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *filter(None, map(_failures, rows)),
         *(f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()),
         *filter(None, map(records.inverse, rows[:1])),
-        *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items()))}." for one in rows if one.get("judged")),
+        *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items())) or few}." for one in rows if "judged" in one),
         *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {_TEXTS}."]),
     ]

@@ -92,6 +92,8 @@ def _run_engine(options: argparse.Namespace, session: Session) -> Result:
     if options.host != LOCAL[0] or options.token:
         alone = f"An engine listens on {LOCAL[0]} only and makes its own token"
         raise SettingError(f"{alone}; leave --host and --token out.")
+    if given := [f"--{name}" for name in ("model", "profile", "technique", "voice") if getattr(options, name)]:
+        raise SettingError(f"An engine gets {given[0]} from its window; to serve speech over HTTP, add --speech-api.")
     where = server.state_file(data_folder())
 
     def ready(found: dict[str, Any], ends: str = "Ctrl-C ends it.") -> None:

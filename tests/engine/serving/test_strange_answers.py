@@ -164,7 +164,7 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
         left = 2
         silent = console(*asked, 0)
         left = 3
-        some = console(*asked, 0)
+        some = console(*asked, 0, "--judge")
     assert done.code == PlainError.exit_code and "2 clients" not in done.out and "\n1 client" in done.out
     assert "Failed after 1 client. " in done.err and "does not speak: HTTP 503" in done.err
     assert len(read_all()[0][0].loads) == 1
@@ -173,7 +173,7 @@ def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an
     assert {one.voice for one in kept} == {own_voice(ANNA).id} and "ref_audio" not in kept[0].setting.options
     assert [one.audio for one in heard_voices()] == [ANNA], "whom the window compares with"
     assert silent.code == PlainError.exit_code and "No request was answered at 2 clients." in silent.err
-    assert some.code == 0 and "Failed at 2 clients: HTTP 503 (1)." in some.out
+    assert some.code == 0 and "Failed at 2 clients: HTTP 503 (1)." in some.out and "2 clients: means of one" in some.out
 
 
 def test_an_address_has_a_host_and_nothing_after_its_path() -> None:
