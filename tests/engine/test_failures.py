@@ -46,8 +46,7 @@ def test_a_graphics_card_that_failed() -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    path = tmp_path / "voice.wav"
-    text = sentence(caught(path.read_bytes), "synthesising")
+    text = sentence(caught((path := tmp_path / "voice.wav").read_bytes), "synthesising")
     assert text == f"The file {path} is missing, which is needed for synthesising; put it back or choose another."
 
 

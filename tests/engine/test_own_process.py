@@ -50,8 +50,6 @@ def test_no_other_place_starts_this_interpreter() -> None:
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 SPOKEN = "--text", "Hello.", "--out", "a.wav"
 
 

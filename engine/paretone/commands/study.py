@@ -18,7 +18,7 @@ from paretone.commands.terminal import JOB, Session
 from paretone.errors import Cancelled, StudyError
 from paretone.session.commands import RunStudy, VerifyStudy
 from paretone.session.events import Event, Progress
-from paretone.studies.study import results_folder
+from paretone.studies.study import SERVER, results_folder
 from paretone.wording import counted, grouped
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
         ended = session.carry_out(RunStudy(JOB, file, str(_folder(options)), options.ray or "", options.workers), hear)
     except Cancelled:
         done, total = progressed
-        said = f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; "
+        served = done and any(one.origin == SERVER for one in found.read(_folder(options)).settings)
+        kept = "of which all but the replies to an unfinished load" if served else "all of which"
+        said = f"Stopped after {grouped(done)} of {grouped(total)} tasks, {kept} are kept; "
         raise Cancelled(f"{said}run the same command to resume." if done else "") from None
     results = found.read(_folder(options))
     answered = _status(results)

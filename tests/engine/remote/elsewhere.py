@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -52,10 +51,8 @@ class Host:
         self.port, self.token = found["port"], found["token"]
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        with self.process:
+            self.process.kill()
 
 
 class Relay:

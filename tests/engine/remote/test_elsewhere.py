@@ -392,10 +392,9 @@ def test_strangers_and_damaged_messages_are_refused_and_nothing_runs(host: Host,
     listing = json.dumps({"../../engine.json": "a" * 64 + "/x.wav"}).encode()
     (large.place_of("a" * 64 + "/x.wav")).parent.mkdir(parents=True)
     large.place_of("a" * 64 + "/x.wav").write_bytes(b"x")
-    with pytest.raises(PlaceError, match="leads out of the folder"):
-        large.together(listing)
-    with pytest.raises(PlaceError, match="arrived damaged"):
-        large.together(listing[1:])
+    for given, words in ((listing, "leads out of the folder"), (listing[1:], "arrived damaged")):
+        with pytest.raises(PlaceError, match=words):
+            large.together(given)
     with window(host.port, host.token, tmp_path) as here:
         here.recorder.wait_for_kind(events.EngineReady)
         assert not [one for one in here.recorder.events if one.job]
@@ -462,19 +461,15 @@ engine.join(60)
 def test_a_laptop_that_sleeps_catches_up(tmp_path: Path) -> None:
     """The window's process is stopped until the host gave its line up; nothing is lost or doubled after it wakes."""
     host = Host(tmp_path / "host", first="from paretone.remote import server; server.HEARTBEAT_SECONDS = 1.0")
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLEEP, str(host.port), host.token, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line.strip())
-        if said.count("AudioReady") == 1 and line.startswith("AudioReady"):
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(4.0)
-            process.send_signal(signal.SIGCONT)
-    assert process.wait(60) == 0 and said[-1] == "same True"
-    process.stdout.close()
+    said, arguments = [], [sys.executable, "-c", SLEEP, str(host.port), host.token, str(tmp_path)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            said.append(line.strip())
+            if said.count("AudioReady") == 1 and line.startswith("AudioReady"):
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(4.0)
+                process.send_signal(signal.SIGCONT)
+        assert process.wait(60) == 0 and said[-1] == "same True"
     assert [one for one in said if one.startswith("Job")] == ["JobFinished"]
     host.kill()
 
@@ -489,9 +484,7 @@ def test_events_are_kept_within_bounds_and_outcomes_always() -> None:
         box.add(events.EngineStatus(1, f"piece {piece}"))
     box.add(events.JobFinished(1))
     numbers = [number for number, _ in box.after(0)]
-    kinds = [
-        type(wire.of(wire.plain(wire.envelope(content, 1 << 20).payload), events.Event)) for _, content in box.after(0)
-    ]
+    kinds = [type(wire.of(wire.plain(wire.envelope(one, 1 << 20).payload), events.Event)) for _, one in box.after(0)]
     assert numbers == sorted(numbers) and kinds.count(events.EngineStatus) == 30 and kinds[-1] is events.JobFinished
     assert box.dropped == 30 - kinds.count(events.AudioReady) > 15
     box.seen(numbers[-2])

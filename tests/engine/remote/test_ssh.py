@@ -225,8 +225,7 @@ def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
 
 
 def test_a_host_without_torch_is_told_before_anything_is_copied(sshd: Sshd) -> None:
-    python = shutil.which("python3", path="/usr/bin")
-    if python is None:
+    if (python := shutil.which("python3", path="/usr/bin")) is None:
         pytest.skip("there is no Python here but this one")
     with pytest.raises(LinkError, match=r"PyTorch is not installed|is needed"):
         asyncio.run(install(sshd.host(), lambda *_: None, f"{python} -S"))

@@ -291,6 +291,11 @@ def test_a_study_asks_a_server_and_its_replies_are_takes(
     )
     assert "set the environment variable PARETONE_SERVER_TOKEN" in console.refusal("study", "run", file)
     monkeypatch.setenv("PARETONE_SERVER_TOKEN", TOKEN)
+    with monkeypatch.context() as patched:
+        stop = lambda self, event: getattr(event, "done", 0) and signal.raise_signal(signal.SIGTERM)  # noqa: E731
+        patched.setattr("paretone.commands.terminal.Terminal.hear", stop)
+        said = console.refusal("study", "run", file, code=143)
+    assert "of which all but the replies to an unfinished load are kept" in said
     said = console.out("study", "run", file)
     for words in "Mine, at 3 clients, response_format wav", "Mine, at 4 requests/s, ", "8 takes were made":
         assert words in said
@@ -332,6 +337,7 @@ def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) 
         said = console.refusal("serve", "--speech-api", "--port", taken.getsockname()[1], code=2)
     assert said.startswith("Nothing can listen on 127.0.0.1, port "), "before a model is loaded"
     assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)
+    assert "to serve speech over HTTP, add --speech-api" in console.refusal("serve", "--voice", "anna", code=2)
 
 
 @pytest.mark.parametrize(("host", "words"), [("127.0.0.1", "in use"), ("a..b", "idna"), ("none.invalid", "")])

@@ -184,9 +184,8 @@ def test_knee_and_saturation_are_marked_among_closed_loops_that_differ_in_nothin
         "Box, at 1 client, speed 1 (knee, saturated)": "knee, saturated",
         "Box, at 2 clients, speed 2 (knee, saturated)": "knee, saturated",
     }
-    assert "Knee: most throughput per waiting" in to_html(found) and all(
-        f"<td>{one}<" in to_html(found) for one in marked
-    )
+    html = to_html(found)
+    assert "Knee: most throughput per waiting" in html and all(f"<td>{one}<" in html for one in marked)
 
 
 def test_a_cancelled_study_leaves_its_server_at_once_goes_on_with_it_and_is_verified(tmp_path: Path) -> None:
