@@ -226,8 +226,7 @@ def test_a_host_that_lacks_a_plug_in_says_so(here: Window) -> None:
 # --- Either side ends -------------------------------------------------------------------------------------------------
 def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> None:
     first = Host(tmp_path / "a")
-    relay = Relay(first.port)
-    with window(relay.port, first.token, tmp_path) as here:
+    with closing(Relay(first.port)) as relay, window(relay.port, first.token, tmp_path) as here:
         here.recorder.finish(here.engine, commands.LoadModel(1, "f5-mini", device="cpu"))
         here.engine.submit(speak(2, steps=32, text=TEXT * 8))
         here.recorder.wait_for_kind(events.Progress, 2)
@@ -238,7 +237,6 @@ def test_a_host_that_is_killed_ends_its_jobs_with_a_sentence(tmp_path: Path) -> 
         assert "is not the one" in here.recorder.end_of(2).sentence and here.lines[-1].lost
         here.engine.submit(speak(3))
         assert "is not the one" in here.recorder.end_of(3).sentence
-    relay.close()
     second.kill()
 
 

@@ -1,5 +1,6 @@
 """The dialog for a new study: what is compared, on what, judged by whom; every combination, or a search."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -364,7 +365,7 @@ class StudyMaker(QDialog):
             return
         if path.suffix != ".toml":
             self.show_verdict("The study's file must end in .toml.", ok=False)
-        elif path.exists() and path != self._replaced:
+        elif os.path.exists(path) and path != self._replaced:
             self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
         else:
             file_dialogs.note_folder(self, "study", path.parent)

@@ -1,5 +1,6 @@
 """Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -443,7 +444,7 @@ class TrainingPanel(ShownPanel):
     def _has_run(self) -> bool | None:
         """Whether the work folder has a run; ``None`` for a host's, which says so itself when a training starts."""
         work = self.plan(resume=False).work
-        return None if self.elsewhere else bool(work) and (Path(work) / CHECKPOINT).is_file()
+        return None if self.elsewhere else bool(work) and os.path.isfile(Path(work) / CHECKPOINT)
 
     def _show_state(self) -> None:
         reason = self.can["start"].reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -191,7 +192,7 @@ class TrainingPresenter(Presenter):
     def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.TRAIN and self.training is not None:
             command = _training(job)
-            kept = command is not None and (Path(command.request.work) / CHECKPOINT).is_file()
+            kept = command is not None and os.path.isfile(Path(command.request.work) / CHECKPOINT)
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             if host := self._state.machine.host:
                 cancelled = f"Cancelled. Resume continues from the last checkpoint on {host}, if there is one."

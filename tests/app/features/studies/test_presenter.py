@@ -251,10 +251,10 @@ def test_what_cannot_be_saved(panel: StudiesPanel, window: MainWindow, tmp_path:
     maker.count.setValue(2)  # While the first form is being checked.
     qtbot.waitUntil(maker.start_button.isEnabled)
     assert maker.definition is not None and maker.definition["count"] == 2
-    there = write(tmp_path)
-    before = there.read_bytes()
-    for path, says in ((there, "exists; type another name"), (tmp_path / "x.json", "must end in .toml")):
-        maker.path.setText(str(path))
+    before = (there := write(tmp_path)).read_bytes()
+    long = "x" * 300 + ".toml", "too long"
+    for name, says in ((there, "exists; type another name"), ("x.json", "must end in .toml"), long):
+        maker.path.setText(str(tmp_path / name))
         qtbot.waitUntil(maker.save_button.isEnabled)
         maker.save_button.click()
         assert says in maker.verdict.text()

@@ -37,8 +37,9 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
     assert "Choose a manifest" in panel.state.text()
     panel.manifest.setText("speech.csv")
     assert "Choose a folder" in panel.state.text() and not panel.start_button.isEnabled()
-    panel.work.setText(str(tmp_path))
-    assert panel.state.text() == "" and panel.start_button.isEnabled() and not panel.resume_button.isEnabled()
+    for work in ("x" * 300, str(tmp_path)):
+        panel.work.setText(work)
+        assert panel.state.text() == "" and panel.start_button.isEnabled() and not panel.resume_button.isEnabled()
     panel.manifest.clear()
     assert "or have the model say sentences" in panel.state.text() and not panel.start_button.isEnabled()
     panel.fit({"sentences": 30})
