@@ -36,3 +36,9 @@ def own_place(model: str) -> Path:
 def in_own_place(path: str, model: str) -> bool:
     """Whether the user made the weights ``path`` of a model: shipped ones that fit come before them."""
     return Path(path).is_relative_to(own_place(model))
+
+
+def own_name(shipped: Path, model: str) -> str:
+    """The name of the file ``shipped``, or another one if it exists: for the user's weights, to be chosen by it."""
+    there = shipped.is_file() and not in_own_place(str(shipped), model)
+    return f"{'own-' * there}{shipped.name}"

@@ -19,7 +19,7 @@ from paretone import device as devices
 from paretone import files
 from paretone.models.catalogue import voices
 from paretone.observer import Passing
-from paretone.paths import in_own_place, own_place
+from paretone.paths import own_name, own_place
 from paretone.setting.knobs import Values
 from paretone.training.learner import SMALL_PARAMETERS, Network, Rates
 from paretone.training.manifest import require_both
@@ -139,11 +139,9 @@ def train_companion(
     session = TrainingSession(recipe, work, budget, intervals, follower.status, milestones)
     session.train(request.resume)
     metadata = recipe.metadata_after(session.seconds)
-    # Of another name than what was shipped, so that it can be chosen by it.
-    like = teacher.root / companion.kind / recipe.file_name
-    shipped = like.is_file() and not request.export and not in_own_place(str(like), request.model)
-    place = folder / f"{'own-' * shipped}{recipe.file_name}"
-    target = save_with_log(partial(recipe.save, metadata=metadata), place, work)
+    shipped = teacher.root / companion.kind / recipe.file_name
+    name = recipe.file_name if request.export else own_name(shipped, request.model)
+    target = save_with_log(partial(recipe.save, metadata=metadata), folder / name, work)
     summary, figures = recipe.summary(session.validation), companion.figures(recipe)
     return Trained(str(target), summary, figures, session.number, session.seconds, session.validation)
 

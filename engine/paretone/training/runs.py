@@ -18,6 +18,7 @@ from paretone import device, files
 from paretone.errors import TrainingError
 from paretone.models.declaration import Model
 from paretone.observer import Observer, Passing
+from paretone.paths import own_name
 from paretone.reading import parsed_json
 from paretone.setting.knobs import Values
 from paretone.studies.evaluation_sets import read_evaluation
@@ -225,7 +226,8 @@ def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -
     work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)
-    target = (Path(request.export) if request.export else folder) / recipe.file_name
+    shipped = Path(request.folder or run.chosen.folder) / folder.name / recipe.file_name
+    target = Path(request.export) / shipped.name if request.export else folder / own_name(shipped, request.model)
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
     summary, result = recipe.summary(session.validation), recipe.result

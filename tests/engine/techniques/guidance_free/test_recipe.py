@@ -298,6 +298,9 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     content = checkpoint.read_bytes()
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
+    checkpoint.parent.rename(Path(job.folder) / WEIGHT_SETS)  # As if it had been shipped.
+    third, _ = _run(job, work=tmp_path / "third", steps=1)
+    assert Path(third.checkpoint).name == "own-w-0.50.safetensors", "to be told from what was shipped"
 
 
 def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest):
