@@ -142,10 +142,10 @@ class TaskRunner:
             synthesis = said()
         return self._made(task, setting, synthesis, started, watch.seconds, memory.peak_bytes)
 
-    def carry_out_together(self, tasks: Sequence[Task], observer: Observer) -> list[Outcome]:
-        """As :meth:`carry_out` each of ``tasks``, with all takes among them spoken at once and not timed."""
+    def carry_out_together(self, tasks: Sequence[Task], observer: Observer, found: dict[int, Outcome]) -> None:
+        """As :meth:`carry_out` each of ``tasks``, with all takes among them spoken at once and not timed. ``found``
+        gets the outcomes by place as they come, so that an interruption leaves those that are finished."""
         model, started = self.equip(observer), time.perf_counter()
-        found: dict[int, Outcome] = {}
         turns: list[Turn] = []
         quiet = Passing(observer, "caution")
 
@@ -157,6 +157,8 @@ class TaskRunner:
                 if isinstance(made, Made):
                     made = replace(made, busy_seconds=made.busy_seconds / len(turns))
                 found[place] = made
+            except Cancelled:
+                pass
             except Exception as error:
                 found[place] = self._failed(task, error, started)
 
@@ -178,10 +180,12 @@ class TaskRunner:
                 raise
             except Exception as error:
                 found[place] = self._failed(task, error, started)
-        waiting = iter(turns)
-        speak_together(model, lambda: next(waiting, None), max(len(turns), 1))
+        # Blocks that follow the time left would take fewer steps among others than alone.
+        paced = [one for one in turns if getattr(one.script, "paced", False)]
+        for some, most in ([one for one in turns if one not in paced], max(len(turns), 1)), (paced, 1):
+            waiting = iter(some)
+            speak_together(model, partial(next, waiting, None), most)
         observer.check()
-        return [found[place] for place in range(len(tasks))]
 
     def _planned(self, model: SpeechModel, task: Speak) -> tuple[Setting, Plan]:
         """Raises :class:`PlainError` for a setting that cannot be run."""

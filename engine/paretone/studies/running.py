@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from paretone import database
-from paretone.errors import PlainError, StudyError
+from paretone.errors import Cancelled, PlainError, StudyError
 from paretone.measure.machine import code_fingerprint
 from paretone.measure.timing import running_order
 from paretone.models.base import SpeechModel
@@ -366,6 +366,8 @@ class LocalExecutor:
         self._load, self._model, self._batch = load, model, 1
         self._runner: TaskRunner | None = None
         self._tasks: dict[object, Task] = {}
+        self._interruption: BaseException | None = None
+        """Raised once what was finished before it is kept."""
         self.size = 1
 
     def begin(self, equipment: Equipment, observer: Observer) -> str:
@@ -383,10 +385,19 @@ class LocalExecutor:
         self._tasks[worker] = task
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
+        if self._interruption is not None:
+            raise self._interruption
         tasks, self._tasks = self._tasks, {}
         assert self._runner is not None and tasks
         if self._batch > 1:
-            return list(zip(tasks, self._runner.carry_out_together(list(tasks.values()), observer), strict=True))
+            found: dict[int, Outcome] = {}
+            try:
+                self._runner.carry_out_together(list(tasks.values()), observer, found)
+            except (Cancelled, KeyboardInterrupt) as error:
+                if not found:
+                    raise
+                self._interruption = error
+            return [(worker, found[place]) for place, worker in enumerate(tasks) if place in found]
         return [(worker, self._runner.carry_out(task, observer)) for worker, task in tasks.items()]
 
     def end(self) -> None:

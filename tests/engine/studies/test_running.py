@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from paretone.measure.metrics import metric
 from paretone.models.base import Voice
 from paretone.speaking import synthesise
 from paretone.studies import definition
+from paretone.studies.execution import TaskRunner
 from paretone.studies.results import read
 from paretone.studies.running import ATTEMPTS, FINISHED, PAUSED, LocalExecutor, Queue, alone_with, run
 from paretone.studies.store import DATABASE, Store
@@ -66,7 +68,7 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     assert len(audio(tmp_path / "s")) == 18
 
 
-def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path) -> None:
+def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path, monkeypatch: Any) -> None:
     alone, together = study(seeds=[1, 2]), study(seeds=[1, 2], batch=4)
     assert finished(tmp_path / "alone", alone) == finished(tmp_path / "together", together) == FINISHED
     with Store(tmp_path / "alone") as one, Store(tmp_path / "together") as other:
@@ -79,8 +81,12 @@ def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path) -
     figures = results.settings[1].figures
     assert figures["ops_ratio"].value == pytest.approx(0.5) and figures["log_mel_distance"].value > 0
     assert not any(metric(name).is_timed for each in results.settings for name in each.figures) and not results.clocks
+    cut = Follower()
+    monkeypatch.setattr(TaskRunner, "hear", lambda *given: setattr(cut, "_cancel_after", 0) or ())
     with pytest.raises(Cancelled):
-        finished(tmp_path / "cut", together, Follower(cancel_after=3))
+        finished(tmp_path / "cut", together, cut)
+    monkeypatch.undo()
+    assert len(takes_in(tmp_path / "cut")) == 1, "what was finished is kept"
     assert finished(tmp_path / "cut", together) == FINISHED
     assert {one.cell for one in takes_in(tmp_path / "cut")} == set(found)
 
