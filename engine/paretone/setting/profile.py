@@ -61,10 +61,10 @@ def decoded(content: bytes) -> object:
 
 def read_artefact(path: str | Path, noun: str) -> object:
     """JSON values of an artefact's file, a ``noun``. Raises :class:`ProfileError`."""
+    with legible(ProfileError, noun, path):
+        content = read_bytes(path)
     try:
-        return decoded(read_bytes(path))
-    except OSError as error:
-        raise ProfileError(f"The {noun} {path} could not be read: {files.reason(error)}.") from error
+        return decoded(content)
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
     except ValueError as error:

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +67,7 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     assert len(audio(tmp_path / "s")) == 18
 
 
-def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path, monkeypatch: Any) -> None:
+def test_takes_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone, together = study(seeds=[1, 2]), study(seeds=[1, 2], batch=4)
     assert finished(tmp_path / "alone", alone) == finished(tmp_path / "together", together) == FINISHED
     with Store(tmp_path / "alone") as one, Store(tmp_path / "together") as other:
@@ -85,9 +84,7 @@ def test_takes_spoken_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path, m
     monkeypatch.setattr(TaskRunner, "hear", lambda *given: setattr(cut, "_cancel_after", 0) or ())
     with pytest.raises(Cancelled):
         finished(tmp_path / "cut", together, cut)
-    monkeypatch.undo()
-    assert len(takes_in(tmp_path / "cut")) == 1, "what was finished is kept"
-    assert finished(tmp_path / "cut", together) == FINISHED
+    assert len(takes_in(tmp_path / "cut")) == 1 and finished(tmp_path / "cut", together) == FINISHED
     assert {one.cell for one in takes_in(tmp_path / "cut")} == set(found)
 
 
@@ -120,11 +117,10 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
 def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         finished(tmp_path / "s", follower=Follower(cancel_after=4))
-    before = takes_in(tmp_path / "s")
-    assert len(before) == 4
+    assert len(before := takes_in(tmp_path / "s")) == 4
     again, third = Follower(), Follower()
-    assert finished(tmp_path / "s", follower=again) == FINISHED and len(again.takes) == 5
-    assert again.advances[0][:2] == (5, 9)
+    assert finished(tmp_path / "s", follower=again) == FINISHED
+    assert len(again.takes) == 5 and again.advances[0][:2] == (5, 9)
     assert set(before) < set(takes_in(tmp_path / "s"))
     assert finished(tmp_path / "s", follower=third) == FINISHED and third.takes == []
 
@@ -164,8 +160,7 @@ def test_a_take_whose_audio_was_lost_or_cut_short_is_made_again(tmp_path: Path) 
 
 
 def test_pausing_ends_after_the_take_under_way(tmp_path: Path) -> None:
-    assert finished(tmp_path / "s", follower=Follower(pause_after=3)) == PAUSED
-    assert len(takes_in(tmp_path / "s")) == 3
+    assert finished(tmp_path / "s", follower=Follower(pause_after=3)) == PAUSED and len(takes_in(tmp_path / "s")) == 3
     assert finished(tmp_path / "s") == FINISHED
 
 
@@ -265,9 +260,8 @@ def test_a_full_disk_ends_the_study_and_loses_nothing(tiny_disk: Path) -> None:
     with Store(tiny_disk, read_only=True) as store:
         takes = store.takes()
     assert takes
-    for take in takes:
-        if take.cell.round == 0:
-            assert len(soundfile.read(tiny_disk / "audio" / f"{take.take}.wav")[0]) == take.frames
+    for take in (one for one in takes if one.cell.round == 0):
+        assert len(soundfile.read(tiny_disk / "audio" / f"{take.take}.wav")[0]) == take.frames
 
 
 # --- Killed -----------------------------------------------------------------------------------------------------------

@@ -283,12 +283,10 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     tuned, recorder = _run(job)
     checkpoint = Path(tuned.checkpoint)
     assert checkpoint == own_place("f5-mini") / WEIGHT_SETS / "w-0.50.safetensors"
-    assert tuned.steps == 4 and set(tuned.validation) > {"gap"}
-    assert metadata_of(checkpoint)["cfg_free"] == "true"
+    assert tuned.steps == 4 and set(tuned.validation) > {"gap"} and metadata_of(checkpoint)["cfg_free"] == "true"
     log = checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
     header, first, *_, last = map(json.loads, log.splitlines())
-    assert header["options"]["weight"] == 0.5
-    assert header["options"]["learning_rate"] == 3e-4  # the usual one of a small model
+    assert header["options"].items() >= {"weight": 0.5, "learning_rate": 3e-4}.items(), "the usual rate"
     assert first["step"] == 0 and first["validation"]["gap"] == pytest.approx(1.0, abs=1e-4)
     assert last["step"] == 4 and "validation" in last
     steps = [one for one in recorder.seen if one.losses]
@@ -299,8 +297,7 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
     checkpoint.parent.rename(Path(job.folder) / WEIGHT_SETS)  # As if it had been shipped.
-    third, _ = _run(job, work=tmp_path / "third", steps=1)
-    assert Path(third.checkpoint).name == "own-w-0.50.safetensors", "to be told from what was shipped"
+    assert Path(_run(job, work=tmp_path / "third", steps=1)[0].checkpoint).name == "own-w-0.50.safetensors"
 
 
 def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest):

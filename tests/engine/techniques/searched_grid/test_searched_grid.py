@@ -167,8 +167,8 @@ def test_what_is_refused_and_files_that_are_no_grid_are_named(run: Run, tmp_path
         found = run("search-grid", "--evaluations", *arguments)
         assert found.code and said in found.err
     path = tmp_path / "grid.json"
-    for content, said in (("{", "it is not JSON"), ("{}", "lacks the field")):
-        path.write_text(content)
+    for content, said in (("", "There is no placed grid"), ("{", "it is not JSON"), ("{}", "lacks the field")):
+        assert not content or path.write_text(content)
         found = run("speak", "--grid", path, "--text", "One.", "--out", tmp_path / "o.wav")
         assert found.code and said in found.err
 
