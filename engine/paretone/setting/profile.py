@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paretone import files
 from paretone.errors import AudioError, PlainError, ProfileError, placed
@@ -23,7 +23,6 @@ from paretone.observer import Observer
 from paretone.reading import first_line, legible, parsed_json, read_bytes, require_regular, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
-from paretone.setting.library import Made
 from paretone.setting.plan import flow_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import repeated
@@ -31,6 +30,9 @@ from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import plug_in, techniques
 from paretone.techniques.resolving import known
+
+if TYPE_CHECKING:
+    from paretone.setting.library import Made
 
 
 def encoded(data: Mapping[str, object]) -> bytes:
