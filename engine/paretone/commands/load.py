@@ -147,6 +147,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     figures = [{title: row[name] for name, title in _COLUMNS.items() if name in row} for row in rows]
     figure = lambda one: "{} {} ({} to {})".format(COLUMNS[one[0]], *map(metric(one[0]).spelt, one[1]))  # noqa: E731
     few = "means of one reply have no interval; ask for two or more"
+    with_takes = ", with replies as takes" * any(row["takes"] for row in rows)
     worst = max(one["client_milliseconds"] for one in rows)
     said = [
         *table(figures),
@@ -157,7 +158,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *(f"{words[:1].upper()}{words[1:]} at {rows[place]['load']}." for place, words in marks.items()),
         *filter(None, map(records.inverse, rows[:1])),
         *(f"{one['load']}: {'; '.join(map(figure, one['judged'].items())) or few}." for one in rows if "judged" in one),
-        *([] if record is None else [f"Kept as {record}, with replies as takes; the window shows them."]),
+        *([] if record is None else [f"Kept as {record}{with_takes}; the window shows it."]),
         *([] if keep is None else [f"The replies are in {keep}, and what they say in its {_TEXTS}."]),
     ]
     return Result(data, "\n".join(said), problem, code)

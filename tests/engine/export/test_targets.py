@@ -101,7 +101,7 @@ def test_the_command_says_it_before_and_writes_nothing_if_asked(tmp_path: Path, 
     said = console.data(*command, "--json")["targets"]
     assert list(said) == [one.name for one in targets()]
     assert {"what": "Steps", "value": "12", "how": "set by paretone_profile.apply"} in said["f5-tts"]["honours"]
-    assert said["safetensors"]["why_not"].startswith("The profile runs the plain checkpoint")
+    assert said["safetensors"]["why_not"].startswith("The profile does not use CFG-free")
     assert "nowhere; download it" in console.out(*command, "--folder", tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
     assert "Give --target and --out, or --say" in console.refusal(*command[:-1], code=2)

@@ -380,10 +380,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     if guided_weights or profile.setting.technique(NAME) is not None:
         return ""
-    return (
-        "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; use "
-        "CFG-free in the profile."
-    )
+    return "The profile does not use CFG-free, so there are no CFG-free weights to write; use CFG-free in it."
 
 
 def weights(profile: Profile, checkpoint: F5Checkpoint, check: Check) -> GuidanceFreeWeights | None:
