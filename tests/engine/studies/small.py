@@ -37,10 +37,10 @@ class Follower(StudyFollower):
         self.shares: list[float] = []
         """Progress of calibrations."""
         self.advances: list[tuple[int, int, float | None]] = []
-        self._cancel_after, self._pause_after = cancel_after, pause_after
+        self.cancel_after, self._pause_after = cancel_after, pause_after
 
     def check(self) -> None:
-        if self._cancel_after is not None and len(self.takes) >= self._cancel_after:
+        if self.cancel_after is not None and len(self.takes) >= self.cancel_after:
             raise Cancelled
 
     def status(self, text: str) -> None:

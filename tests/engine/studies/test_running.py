@@ -81,7 +81,7 @@ def test_takes_at_once_sound_as_alone_and_are_not_timed(tmp_path: Path, monkeypa
     assert figures["ops_ratio"].value == pytest.approx(0.5) and figures["log_mel_distance"].value > 0
     assert not any(metric(name).is_timed for each in results.settings for name in each.figures) and not results.clocks
     cut = Follower()
-    monkeypatch.setattr(TaskRunner, "hear", lambda *given: setattr(cut, "_cancel_after", 0) or ())
+    monkeypatch.setattr(TaskRunner, "hear", lambda *given: setattr(cut, "cancel_after", 0) or ())
     with pytest.raises(Cancelled):
         finished(tmp_path / "cut", together, cut)
     assert len(takes_in(tmp_path / "cut")) == 1 and finished(tmp_path / "cut", together) == FINISHED
