@@ -406,6 +406,8 @@ async def _made_wheel(folder: Path) -> Path:
     if not PROJECT.is_file():
         return await asyncio.to_thread(packed_again, folder / name)
     how = ["wheel", "--no-build-isolation", str(CHECKOUT), "--no-deps", "--wheel-dir", str(folder)]
+    # Elsewhere than in the checkout, where one that was cancelled would be in the way of the next.
+    how.append(f"--config-settings=--build-option=--bdist-dir={(folder / 'made').as_posix()}")
     process = await _started([*pip(), "--quiet", *how])
     try:
         _, said = await process.communicate()
