@@ -17,7 +17,7 @@ from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Traine
 from paretone.session.commands import ExportProfile, ExportWeights
 from paretone.session.events import Event, ProfileExported, WeightsExported
 from paretone.setting.knobs import NO_VALUES, Values
-from paretone.setting.library import Made
+from paretone.setting.library import MeasuredTake
 from paretone.setting.profile import SUFFIX, Evidence, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
@@ -36,27 +36,28 @@ from paretone_app.widgets.layouts import FormLayout
 class ProfileExport:
     """Builds profiles of the selection and exports them."""
 
-    def __init__(self, state: AppState, takes_with: Callable[[Setting], Sequence[Made]] = lambda _: ()) -> None:
+    def __init__(self, state: AppState, takes_with: Callable[[Setting], Sequence[MeasuredTake]] = lambda _: ()) -> None:
         self._state, self._takes_with = state, takes_with
 
     @property
-    def evidence(self) -> tuple[Made | None, Made | None]:
+    def evidence(self) -> tuple[MeasuredTake | None, MeasuredTake | None]:
         """The take whose figures the profile quotes, and its baseline; see :meth:`Comparison.made_with`."""
         setting, weights = self._state.selection.setting, self._state.selection.loaded.all_weights
         return self._state.comparison.made_with(setting, weights, self._takes_with(setting))
 
-    def profile(self) -> Profile:
-        """The selected setting with artefact and evidence. Raises :class:`PlainError` if it cannot be exported."""
+    def profile(self, quotes: bool = True) -> Profile:
+        """The selected setting with artefact and, if it ``quotes`` one, evidence, for which studies are read. Raises
+        :class:`PlainError` if it cannot be exported."""
         state = self._state
         require(state.availability.why_not_export())
-        (take, baseline), setting = self.evidence, state.selection.setting
+        setting, (take, baseline) = state.selection.setting, self.evidence if quotes else (None, None)
         evidence = Evidence.of(take, baseline) if take is not None else None
         return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
 
     def account(self, target: Target) -> Account:
         """What ``target`` honours and drops of the profile, or why it cannot take it."""
         try:
-            profile = self.profile()
+            profile = self.profile(quotes=False)  # Asked with every letter of a path.
         except PlainError as error:
             return Account(why_not=str(error))
         info = self._state.selection.info

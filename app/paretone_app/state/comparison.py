@@ -7,7 +7,7 @@ from PySide6.QtGui import QUndoStack
 
 from paretone.measure.processor_time import BUSY
 from paretone.setting.compatibility import are_others
-from paretone.setting.library import Made
+from paretone.setting.library import MeasuredTake
 from paretone.setting.setting import Difference, Setting
 from paretone.setting.take import Take
 from paretone.wording import listed
@@ -17,7 +17,7 @@ from paretone_app.state.editing import Edit
 from paretone_app.state.playing import LANES, SIDES
 
 
-def _conditions(one: Made, two: Made) -> tuple[tuple[str, bool], ...]:
+def _conditions(one: MeasuredTake, two: MeasuredTake) -> tuple[tuple[str, bool], ...]:
     """Conditions that must agree for a comparison of speeds, and whether they differ."""
     return (
         ("model", one.setting.model != two.setting.model),
@@ -81,8 +81,8 @@ class Comparison(QObject):
             self.chosen_changed.emit()
 
     def made_with(
-        self, setting: Setting, weights: str = "", others: Sequence[Made] = ()
-    ) -> tuple[Made | None, Made | None]:
+        self, setting: Setting, weights: str = "", others: Sequence[MeasuredTake] = ()
+    ) -> tuple[MeasuredTake | None, MeasuredTake | None]:
         """The take, B, A or one of ``others``, made with exactly this setting and ``weights``, whose figures a profile
         quotes, and the take that it was measured against, if known and comparable."""
         lanes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)

@@ -298,6 +298,11 @@ class Script:
         return self.plan.options
 
     @property
+    def paced(self) -> bool:
+        """Whether it takes only as many steps as playback leaves time for; texts spoken at once leave less."""
+        return False
+
+    @property
     def seed(self) -> int:
         return self.plan.seed
 

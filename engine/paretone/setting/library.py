@@ -105,7 +105,8 @@ class TakeSummary(AnyTake):
         return Take(**kept, samples=samples, trace=trace)
 
 
-Made = Take | TakeSummary
+MeasuredTake = Take | TakeSummary
+"""A take, with or without its audio."""
 _COLUMNS = tuple(one.name for one in fields(TakeSummary))
 
 

@@ -32,7 +32,7 @@ from paretone.techniques.registry import plug_in, techniques
 from paretone.techniques.resolving import known
 
 if TYPE_CHECKING:
-    from paretone.setting.library import Made
+    from paretone.setting.library import MeasuredTake
 
 
 def encoded(data: Mapping[str, object]) -> bytes:
@@ -108,7 +108,7 @@ class Evidence:
     voice: str = ""
 
     @classmethod
-    def of(cls, take: Made, baseline: Made | None = None) -> Evidence:
+    def of(cls, take: MeasuredTake, baseline: MeasuredTake | None = None) -> Evidence:
         """Figures of ``take``, relative to its ``baseline`` if given."""
         measured, speed_up = take.measurements, None
         if baseline is not None and measured.real_time_factor > 0:

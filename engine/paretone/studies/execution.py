@@ -180,10 +180,8 @@ class TaskRunner:
                 raise
             except Exception as error:
                 found[place] = self._failed(task, error, started)
-        # Blocks that follow the time left would take fewer steps among others than alone.
-        paced = [one for one in turns if getattr(one.script, "paced", False)]
-        for some, most in ([one for one in turns if one not in paced], max(len(turns), 1)), (paced, 1):
-            waiting = iter(some)
+        for paced, most in (False, max(len(turns), 1)), (True, 1):
+            waiting = iter([one for one in turns if one.script.paced == paced])
             speak_together(model, partial(next, waiting, None), most)
         observer.check()
 

@@ -227,7 +227,8 @@ def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)
     shipped = Path(request.folder or run.chosen.folder) / folder.name / recipe.file_name
-    target = Path(request.export) / shipped.name if request.export else folder / own_name(shipped, request.model)
+    name = recipe.file_name if request.export else own_name(shipped, request.model)
+    target = Path(request.export or folder) / name
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
     summary, result = recipe.summary(session.validation), recipe.result

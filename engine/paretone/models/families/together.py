@@ -1,13 +1,13 @@
 """Speak several scripts at once: their passes through the network are computed together.
 
-Each script is spoken exactly as alone, but in a coroutine of its own (a greenlet: no function on the way has to know),
-until it needs a pass of the network. Once all need one, their passes are computed as one (:data:`Together`): products
+Each script is spoken by the same code as alone, in a greenlet, which pauses where that code needs a pass of the network
+and later continues with its result. Once all have paused, their passes are computed as one (:data:`Together`): products
 over the rows of all, one after another without padding, and attention within each. Results therefore equal those of
 single takes up to rounding, and scripts may differ in length, voice, seed and passages, and begin and end at any time.
 
 On a processor, operators gain little from several threads, texts much: there each of torch's threads speaks a group of
-scripts in this way, with its own passes, or one after another where passes gain nothing from each other: there, threads
-without a script help the others.
+scripts in this way, with its own passes. Where passes gain nothing from each other, it speaks one script after another,
+and threads without a script help the others.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Turn:
 
 
 class _Speaker:
-    """Speaks a script until its next pass, in the thread that asks it to. With ``alone``, which raises to stop it, it
-    computes its passes itself, and goes on to its end. ``threads`` says how many of torch's it may use."""
+    """Speaks a script until its next pass, in the thread that asks it to. With ``alone`` it computes its passes itself,
+    and goes on to its end or until ``over``. ``threads`` says how many of torch's it may use."""
 
-    def __init__(self, model: Any, turn: Turn, threads: Callable[[], int], alone: Callable[[], None] | None) -> None:
+    def __init__(self, model: Any, turn: Turn, threads: Callable[[], int], over: threading.Event, alone: bool) -> None:
         self.asked: tuple[Together, Any] | None = None
         """The pass that it waits for; ``None`` once it has ended."""
-        self._model, self._spoken, self._threads, self._alone = model, turn, threads, alone
+        self._model, self._spoken, self._threads, self._over, self._alone = model, turn, threads, over, alone
         self._flow = greenlet(self._speak)
         self.go_on()
 
@@ -71,8 +71,9 @@ class _Speaker:
             self.go_on(error=Cancelled())
 
     def _ask(self, together: Together, given: Any) -> Any:
-        if self._alone is not None:
-            self._alone()
+        if self._alone:
+            if self._over.is_set():
+                raise Cancelled
             torch.set_num_threads(self._threads())
             return together([given])[0]
         with torch.inference_mode(False):  # A thread has one mode, and this script's is not that of the others.
@@ -96,19 +97,14 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
     threads, asking, over = torch.get_num_threads(), threading.Lock(), threading.Event()
     groups = min(threads, most) if model.spreads_texts else 1
     texts, rests = [0] * groups, [False] * groups
-    alone, interval = None, sys.getswitchinterval()
-
-    def stopped() -> None:
-        if over.is_set():
-            raise Cancelled
-
+    alone, interval = groups > 1 and not model.gains_on_one_thread, sys.getswitchinterval()
+    if alone:
+        most = groups  # Then the first ones are heard sooner, and the last no later.
     if groups > 1:  # Or a thread waits 5 ms for one that reads a text, before its next operator.
         sys.setswitchinterval(SWITCH_SECONDS)
-        if not model.gains_on_one_thread:
-            most, alone = groups, stopped  # Then the first ones are heard sooner, and the last no later.
 
     def share() -> int:
-        if groups > 1 and alone is None:  # Passes run on one thread; short operators between them lose with more.
+        if groups > 1 and not alone:  # Passes run on one thread; short operators between them lose with more.
             return 1
         return threads // max(1, rests.count(False))
 
@@ -134,7 +130,7 @@ def speak_together(model: Any, following: Callable[[], Turn | None], most: int) 
                 while (turn := taken(group)) is not None:
                     # What is compiled would be compiled again for another number of threads.
                     compiled, rests[group] = turn.script.plan.launching.mode is not None, False
-                    mine.append(_Speaker(model, turn, (lambda: threads) if compiled else share, alone))
+                    mine.append(_Speaker(model, turn, (lambda: threads) if compiled else share, over, alone))
                 if not mine:
                     rests[group] = True
                     time.sleep(0.01)  # Then there may be one for it.
