@@ -5,12 +5,13 @@ CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, 
 touches no Qt object and never raises.
 
 At every jump (another take, a seek, the end of a loop, pause and resume, another gain), the old sound continues for 10
-ms under the new one. The weights follow the great circle between the two signals (spherical interpolation): ``sin(phi *
-x) / sin(phi)`` for the new sound and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where ``cos(phi)`` is the
-correlation of the two 10 ms to be mixed. This keeps the power constant for *any* correlation: it is the equal-power
-fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines) for identical ones, where an
-equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as zero, so nothing is amplified
-beyond equal power. A jump during a fade waits for its end, so that no fade is cut off.
+ms under the new one; where a stream is waited for, none fades: its samples end and begin as they are. The weights
+follow the great circle between the two signals (spherical interpolation): ``sin(phi * x) / sin(phi)`` for the new sound
+and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where ``cos(phi)`` is the correlation of the two 10 ms to be mixed.
+This keeps the power constant for *any* correlation: it is the equal-power fade (sine and cosine) for unrelated sounds
+and the equal-gain fade (straight lines) for identical ones, where an equal-power fade would swell by 3 dB and betray
+the switch. Negative correlations count as zero, so nothing is amplified beyond equal power. A jump during a fade waits
+for its end, so that no fade is cut off.
 
 MUSHRA requires another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a
 raised cosine, so that the two never overlap. The clock keeps running."""
@@ -238,6 +239,7 @@ class Mixer:
         if self._position >= end:
             self._position = start
         self._playing = True
+        self._starving = not self.programme.recordings[self._choice].length
         self._jump(None)
 
     @_queued
@@ -254,6 +256,8 @@ class Mixer:
         if end == maxsize:
             end = self.programme.recordings[self._choice].length
         self._position = max(start, min(position, end - 1 if looped else end))
+        if self._starving:
+            self._starving = self._position >= self.programme.recordings[self._choice].length
         self._jump(before)
 
     @_queued
@@ -275,8 +279,7 @@ class Mixer:
             return  # Gains of takes replaced meanwhile.
         before = self._head()
         self.programme = self.programme._replace(gains=gains)
-        # A starving stream is silent: its next samples must not start at the old gain.
-        self._jump(before, exact=self._starving or self._position == 0)
+        self._jump(before, exact=self._position == 0)
 
     @_queued
     def fade_out_and_in(self, on: bool) -> None:
@@ -341,14 +344,18 @@ class Mixer:
             if available > 0:
                 count = available
                 recording.read(self._position, self.programme.gains[self._choice], out[:count])
+                if self._starving:
+                    self._starving = False
+                    self._jump(None, exact=True)
                 self._position += count
-                self._starving = False
             else:
                 out[:count] = 0
                 if recording.length:  # Waiting for the very first samples is latency, not starvation.
                     self.starvations += not self._starving
                     self.starved_frames += count
-                self._starving = True
+                if not self._starving:
+                    before, self._starving = self._head(), True
+                    self._jump(before, exact=True)
         if fading:
             self._mix_leaving(out[:count])
         return count
@@ -367,7 +374,8 @@ class Mixer:
             self._leaving = None
 
     def _head(self) -> _Head | None:
-        if not self._playing:
+        """What sounds: nothing while a stream is waited for, whose next samples begin as they are."""
+        if not self._playing or self._starving:
             return None
         programme = self.programme
         return _Head(self._choice, programme.recordings[self._choice], programme.gains[self._choice], self._position)

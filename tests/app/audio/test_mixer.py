@@ -239,6 +239,7 @@ def test_a_stream_is_played_while_it_grows(block: int) -> None:
     heard.append(rendered(mixer, 2000, 500))
     expected = np.concatenate((np.zeros(50), whole[:300], np.zeros(200), whole[300:]))
     np.testing.assert_array_equal(np.concatenate(heard), expected[:3550].astype(np.float32))
+    assert [(one.frame, one.entering, one.law) for one in mixer.jumps] == [(50, 0, -1), (350, -1, -1), (550, 0, -1)]
     assert mixer.state.position == 3550 - 250
 
 
