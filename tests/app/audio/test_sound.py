@@ -121,8 +121,9 @@ def pitches(samples: np.ndarray) -> list[float]:
 
 @pytest.mark.slow
 def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink, qtbot: QtBot) -> None:
-    one, begins = words((0.6, 0.6, 0.6, 0.6), 0.1)
-    other, _ = words((0.7, 0.7, 0.7, 0.7), 0.15)
+    # The third is long, so that it still sounds when a busy machine comes to switch.
+    one, begins = words((0.6, 0.6, 2.4, 0.6), 0.1)
+    other, theirs = words((0.7, 0.7, 2.7, 0.7), 0.15)
     player = Player()
     deck = Deck(player)
     player.open()
@@ -132,7 +133,7 @@ def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink
     with null_sink.recording() as recording:
         qtbot.waitUntil(lambda: player.position > begins[2] + 0.3)
         deck.go_in_row(1)
-        qtbot.waitUntil(lambda: player.position > 2.6)
+        qtbot.waitUntil(lambda: player.position > theirs[3] + 0.3)
         player.pause()
         qtbot.wait(300)
     deck.shut_down()
