@@ -43,8 +43,8 @@ class Presenter:
 
     def take(self, setting: Setting, name: str = "one", text: str = "A text.", mel: float = 0.0) -> Take:
         trace = Trace(mel=np.full((5, 3), mel, np.float32))
-        measurements = Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
-        return Take(name, "2026-11-21", text, "anna", setting, 24000, np.zeros(48000, np.float32), measurements, trace)
+        measured, samples = Measurements(seconds=1.0, audio_seconds=2.0, device="cpu"), np.zeros(48000, np.float32)
+        return Take(name, "2026-11-21", text, "anna", setting, 24000, samples, trace, measurements=measured)
 
 
 def calibrated(presenter: Presenter) -> AppState:

@@ -230,7 +230,7 @@ def take(number: int) -> Take:
     samples = np.full(2_000, number, np.float32)
     setting = Setting("f5-mini", Values({"steps": 8}), seed=number)
     at, measured = f"2026-01-01T00:00:{number:06d}", Measurements(1.0, 1.0, 0.1)
-    return Take(f"{number:032x}", at, "A text.", "anna", setting, 24_000, samples, measured)
+    return Take(f"{number:032x}", at, "A text.", "anna", setting, 24_000, samples, measurements=measured)
 
 
 def keep(folder: Path) -> None:

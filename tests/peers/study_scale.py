@@ -164,8 +164,8 @@ class SimulatedWorkers:
             task.setting,
             _RATE,
             self._samples,
-            Measurements(seconds=1.0, audio_seconds=3.0, first_audio_seconds=0.5, ops_ratio=0.5, device="cpu"),
-            trace=Trace(mel=self._mel),
+            Trace(mel=self._mel),
+            measurements=Measurements(1.0, 3.0, 0.5, ops_ratio=0.5, device="cpu"),
             machine="simulated",
         )
         made = Made(task, take, 1.0, "simulated time", 1.0)

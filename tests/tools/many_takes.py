@@ -49,7 +49,7 @@ def take(number: int) -> Take:
         setting,
         _RATE,
         np.zeros(24, np.float32),
-        Measurements(1.0 + number % 13, 2.0, 0.5, device="cpu"),
+        measurements=Measurements(1.0 + number % 13, 2.0, 0.5, device="cpu"),
         label=f"Take {number}",
         metrics=Metrics(loudness=-20.0, silence=0.1),
         machine="A machine.",

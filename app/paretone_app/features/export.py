@@ -17,9 +17,9 @@ from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Traine
 from paretone.session.commands import ExportProfile, ExportWeights
 from paretone.session.events import Event, ProfileExported, WeightsExported
 from paretone.setting.knobs import NO_VALUES, Values
-from paretone.setting.library import MeasuredTake
 from paretone.setting.profile import SUFFIX, Evidence, Profile
 from paretone.setting.setting import Setting
+from paretone.setting.take import AnyTake
 from paretone.techniques import techniques
 from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Part, Presenter, Services
@@ -36,11 +36,11 @@ from paretone_app.widgets.layouts import FormLayout
 class ProfileExport:
     """Builds profiles of the selection and exports them."""
 
-    def __init__(self, state: AppState, takes_with: Callable[[Setting], Sequence[MeasuredTake]] = lambda _: ()) -> None:
+    def __init__(self, state: AppState, takes_with: Callable[[Setting], Sequence[AnyTake]] = lambda _: ()) -> None:
         self._state, self._takes_with = state, takes_with
 
     @property
-    def evidence(self) -> tuple[MeasuredTake | None, MeasuredTake | None]:
+    def evidence(self) -> tuple[AnyTake | None, AnyTake | None]:
         """The take whose figures the profile quotes, and its baseline; see :meth:`Comparison.made_with`."""
         setting, weights = self._state.selection.setting, self._state.selection.loaded.all_weights
         return self._state.comparison.made_with(setting, weights, self._takes_with(setting))

@@ -296,7 +296,7 @@ def _summaries(
             replace(settings[key], seed=one.cell.seed),
             one.sample_rate,
             one.frames,
-            one.measurements,
+            measurements=one.measurements,
             label=titles[key],
             fidelity_to=fidelity,
             log_mel_distance=one.log_mel_distance if fidelity else None,

@@ -7,9 +7,8 @@ from PySide6.QtGui import QUndoStack
 
 from paretone.measure.processor_time import BUSY
 from paretone.setting.compatibility import are_others
-from paretone.setting.library import MeasuredTake
 from paretone.setting.setting import Difference, Setting
-from paretone.setting.take import Take
+from paretone.setting.take import AnyTake, Take
 from paretone.wording import listed
 from paretone_app.numbers import times
 from paretone_app.state.differences import difference_words, differences, speed_of_b, within_sentence
@@ -17,7 +16,7 @@ from paretone_app.state.editing import Edit
 from paretone_app.state.playing import LANES, SIDES
 
 
-def _conditions(one: MeasuredTake, two: MeasuredTake) -> tuple[tuple[str, bool], ...]:
+def _conditions(one: AnyTake, two: AnyTake) -> tuple[tuple[str, bool], ...]:
     """Conditions that must agree for a comparison of speeds, and whether they differ."""
     return (
         ("model", one.setting.model != two.setting.model),
@@ -81,8 +80,8 @@ class Comparison(QObject):
             self.chosen_changed.emit()
 
     def made_with(
-        self, setting: Setting, weights: str = "", others: Sequence[MeasuredTake] = ()
-    ) -> tuple[MeasuredTake | None, MeasuredTake | None]:
+        self, setting: Setting, weights: str = "", others: Sequence[AnyTake] = ()
+    ) -> tuple[AnyTake | None, AnyTake | None]:
         """The take, B, A or one of ``others``, made with exactly this setting and ``weights``, whose figures a profile
         quotes, and the take that it was measured against, if known and comparable."""
         lanes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from paretone.by_name import by_name
 from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval, tail_interval
 from paretone.measure.pitch import diversity
-from paretone.setting.take import BUSY_SHARE, SERVED, Measurements, Metrics, Timed
+from paretone.setting.take import BUSY_SHARE, SERVED, AnyTake, Measurements, Metrics
 from paretone.wording import in_unit, percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
@@ -126,15 +126,6 @@ def tail(figures: Mapping[str, float]) -> float | None:
 
 def _any(count: float | None) -> float | None:
     return None if count is None else float(count > 0)
-
-
-class HeardTake(Timed, Protocol):
-    """A take with figures, with or without audio."""
-
-    @property
-    def metrics(self) -> Metrics: ...
-    @property
-    def log_mel_distance(self) -> float | None: ...
 
 
 _DECLARED = {
@@ -277,7 +268,7 @@ def estimate(name: str, values: Sequence[complex]) -> Estimate:
     return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 
 
-def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
+def figure_of(one: Metric, take: AnyTake) -> Estimate | None:
     """A take's figure, with an interval over the repeats for times measured repeatedly. ``None``: not measured."""
     if one.of is None:
         return None

@@ -14,7 +14,7 @@ from paretone.observer import SILENT, Check, Observer
 from paretone.sampling.guidance import STRENGTH, Guidance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Knob, Values
-from paretone.setting.take import Measurements, Trace
+from paretone.setting.take import Timed, Trace
 
 if TYPE_CHECKING:
     from paretone.sampling.calibration_target import CalibrationTarget
@@ -237,17 +237,14 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Synthesis:
+class Synthesis(Timed):
     samples: np.ndarray = field(repr=False)
     sample_rate: int = 24000
-    measurements: Measurements = field(default_factory=Measurements)
     trace: Trace = field(default_factory=Trace)
     notes: tuple[str, ...] = ()
     """Notes for the user, such as dropped characters."""
     unfinished: str = ""
     """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if complete."""
-    repeats: tuple[Measurements, ...] = ()
-    """Measurements of each repeat, if timed repeatedly; the times of :attr:`measurements` are then their medians."""
 
 
 def finished_part(error: BaseException) -> Synthesis | None:

@@ -100,7 +100,7 @@ class Reply:
     def take(self, setting: Setting, voice: str, machine: str, name: str = "", label: str = "") -> Take:
         """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""
         key, now = name or uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="milliseconds")
-        measured = Measurements(
+        times = Measurements(
             seconds=self.seconds,
             audio_seconds=self.audio_seconds,
             first_audio_seconds=self.first_audio,
@@ -108,10 +108,9 @@ class Reply:
             pause_seconds=self.stalls(0.0)[1],
             device=SERVED,
         )
-        rate, samples, metrics = self.sample_rate, self.samples, signal_metrics(self.samples, self.sample_rate)
-        return Take(
-            key, now, self.text, voice, setting, rate, samples, measured, label=label, machine=machine, metrics=metrics
-        )
+        rate, samples = self.sample_rate, self.samples
+        about: dict[str, Any] = {"label": label, "machine": machine, "metrics": signal_metrics(samples, rate)}
+        return Take(key, now, self.text, voice, setting, rate, samples, measurements=times, **about)
 
     def stalls(self, buffer: float) -> tuple[int, float]:
         """Underruns, and their seconds, of a player that starts ``buffer`` seconds after the first audio, and after an

@@ -10,7 +10,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -84,7 +84,6 @@ class TakeSummary(AnyTake):
     """A take without audio and trace."""
 
     frames: int
-    measurements: Measurements = field(repr=False)
 
     @property
     def seconds(self) -> float:
@@ -105,8 +104,6 @@ class TakeSummary(AnyTake):
         return Take(**kept, samples=samples, trace=trace)
 
 
-MeasuredTake = Take | TakeSummary
-"""A take, with or without its audio."""
 _COLUMNS = tuple(one.name for one in fields(TakeSummary))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paretone import files
 from paretone.errors import AudioError, PlainError, ProfileError, placed
@@ -25,14 +25,11 @@ from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
 from paretone.setting.plan import flow_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
-from paretone.setting.take import repeated
+from paretone.setting.take import AnyTake, repeated
 from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import plug_in, techniques
 from paretone.techniques.resolving import known
-
-if TYPE_CHECKING:
-    from paretone.setting.library import MeasuredTake
 
 
 def encoded(data: Mapping[str, object]) -> bytes:
@@ -108,7 +105,7 @@ class Evidence:
     voice: str = ""
 
     @classmethod
-    def of(cls, take: MeasuredTake, baseline: MeasuredTake | None = None) -> Evidence:
+    def of(cls, take: AnyTake, baseline: AnyTake | None = None) -> Evidence:
         """Figures of ``take``, relative to its ``baseline`` if given."""
         measured, speed_up = take.measurements, None
         if baseline is not None and measured.real_time_factor > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import median
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -325,9 +325,18 @@ class Trace:
         return self.mel
 
 
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """What can be timed again: a synthesis, or a take of it."""
+
+    measurements: Measurements = field(default_factory=Measurements)
+    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
+    """Measurements of repeated runs; :attr:`measurements` then has the medians of their times."""
+
+
 @dataclass(frozen=True)
-class AnyTake:
-    """The fields that a take and its summary share."""
+class AnyTake(Timed):
+    """A take, with or without its audio."""
 
     id: str
     created: str
@@ -350,8 +359,6 @@ class AnyTake:
     unfinished: str = ""
     """Reason for missing passages, such as ``cancelled after 12 of 126 passages``; ``""`` if complete. An unfinished
     take is playable, but not compared."""
-    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
-    """Measurements of repeated runs; :attr:`measurements` then has the medians of their times."""
     remark: str = ""
     """The user's note; its words with ``#`` are tags."""
 
@@ -361,23 +368,11 @@ class Take(AnyTake):
     """One synthesis for listening. ``samples`` are float32 mono."""
 
     samples: np.ndarray = field(repr=False, compare=False)
-    measurements: Measurements = field(default_factory=Measurements)
     trace: Trace = field(default_factory=Trace, repr=False, compare=False)
 
     @property
     def seconds(self) -> float:
         return len(self.samples) / self.sample_rate
-
-
-class Timed(Protocol):
-    """A take that can be timed again, with or without audio."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def measurements(self) -> Measurements: ...
-    @property
-    def repeats(self) -> tuple[Measurements, ...]: ...
 
 
 AnyTimed = TypeVar("AnyTimed", bound=Timed)

@@ -141,8 +141,8 @@ def test_the_sink_hears_the_word_again_and_not_the_beginning(null_sink: NullSink
 
 
 def take(level: float) -> Take:
-    noise = np.random.default_rng(3).standard_normal(RATE).astype(np.float32)
-    return Take("one", "2026-11-21", "Text.", "anna", Setting("f5-mini"), RATE, level * noise, Measurements(1.0, 1.0))
+    said, noise = ("one", "2026-11-21", "Text."), np.random.default_rng(3).standard_normal(RATE).astype(np.float32)
+    return Take(*said, "anna", Setting("f5-mini"), RATE, level * noise, measurements=Measurements(1.0, 1.0))
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from paretone.models.catalogue import voice
 from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.setting.take import Measurements
 from paretone_app.listening import stimuli
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mos import MosSession
@@ -230,7 +229,7 @@ OTHER_TABLE = SEEDED.with_technique(UsedTechnique("ditreducio", Values({"thresho
 
 
 def summary(take: str, setting: Setting, text: str = "One.", seed: int = 7, voice: str = "anna") -> TakeSummary:
-    return TakeSummary(take, "2026", text, voice, replace(setting, seed=seed), 24000, 24000, Measurements())
+    return TakeSummary(take, "2026", text, voice, replace(setting, seed=seed), 24000, 24000)
 
 
 def test_a_condition_is_a_setting_whatever_its_seed() -> None:

@@ -19,7 +19,7 @@ from tests.app.presenters import Presenter
 
 def take(seconds: float, audio: float = 2.0, **changes: object) -> Take:
     said = "one", "2026-11-21", "Text.", "anna", Setting("f5-mini", Values(steps=8)), 24000, np.zeros(4800, np.float32)
-    return replace(Take(*said, Measurements(seconds, audio, device="cpu"), machine="here"), **changes)
+    return replace(Take(*said, measurements=Measurements(seconds, audio, device="cpu"), machine="here"), **changes)
 
 
 SEEDED = Setting("f5-mini", Values(steps=8), seed=3)

@@ -41,7 +41,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
 
 def test_the_tail_of_a_take_needs_repeats() -> None:
     runs = [Measurements(2.0, 4.0, 0.1 * place, backbone_seconds=1.0) for place in range(1, 11)]
-    once = Take("t", "", "", "", Setting("f5-mini"), 1, np.zeros(1, np.float32), runs[0])
+    once = Take("t", "", "", "", Setting("f5-mini"), 1, np.zeros(1, np.float32), measurements=runs[0])
     assert figure_of(metric("first_audio_p90"), once) is None
     tail = figure_of(metric("first_audio_p90"), repeated(once, runs))
     assert tail is not None and tail.value == pytest.approx(0.91) and tail.n == 10

@@ -300,8 +300,8 @@ def four(tmp_path: Path) -> Iterator[Library]:
         for number in range(4):
             samples = np.random.default_rng(number).standard_normal(FRAMES + number).astype(np.float32)
             setting = Setting("f5-mini", Values({"steps": 8}), seed=number)
-            created = f"2026-01-01T00:00:{number:02d}"
-            made.add(Take(f"{number:032x}", created, "A text.", "anna", setting, 24_000, samples, Measurements(1.0)))
+            said, measured = (f"{number:032x}", f"2026-01-01T00:00:{number:02d}", "A text."), Measurements(1.0)
+            made.add(Take(*said, "anna", setting, 24_000, samples, measurements=measured))
         yield made
 
 

@@ -278,8 +278,8 @@ def test_techniques_that_do_not_belong_together_are_refused(tmp_path: Path, chan
 
 def test_evidence_quotes_a_take_and_its_baseline() -> None:
     def take(seconds: float, of: Setting) -> Take:
-        measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=0.5, ops_ratio=0.4)
-        return Take("a", "2026-11-21T10:00:00Z", "Text.", "anna", of, 24_000, np.zeros(4), measured, machine="here")
+        more = {"measurements": Measurements(seconds, 2.0, 0.5, ops_ratio=0.4), "machine": "here"}
+        return Take("a", "2026-11-21T10:00:00Z", "Text.", "anna", of, 24_000, np.zeros(4), **more)
 
     accelerated = replace(take(1.0, ACCELERATED), log_mel_distance=0.3)
     found = Evidence.of(accelerated, take(3.0, ACCELERATED.baseline))

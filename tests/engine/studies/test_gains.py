@@ -26,7 +26,7 @@ HALF = UsedTechnique("precision", Values(precision="bfloat16"))
 def take(setting: Setting, seconds: float, minute: int = 0, **changes: object) -> TakeSummary:
     measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=seconds / 2, device="CPU: 2 cores")
     created = f"2026-11-21T10:{minute:02d}:00.000+00:00"
-    made = TakeSummary(f"{minute:032x}", created, "A text.", "anna", setting, 24000, 48000, measured)
+    made = TakeSummary(f"{minute:032x}", created, "A text.", "anna", setting, 24000, 48000, measurements=measured)
     return replace(made, **{"machine": MACHINE, "checkpoint": "a" * 64, **changes})
 
 

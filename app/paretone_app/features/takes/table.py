@@ -22,7 +22,7 @@ from paretone.models.voices import shown_name
 from paretone.session.commands import Synthesise
 from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary
-from paretone.setting.take import Measurements, Take
+from paretone.setting.take import Take
 from paretone.wording import per_one
 from paretone_app.numbers import aligned, fixed, significant
 from paretone_app.shell.entries import Term
@@ -44,7 +44,7 @@ class Unmade(TakeSummary):
 
     @classmethod
     def asked(cls, key: str, created: str, command: Synthesise, label: str, **told: Any) -> Self:
-        about = command.text, command.voice.id, command.setting, 1, 0, Measurements()
+        about = command.text, command.voice.id, command.setting, 1, 0
         return cls(key, created, *about, label=label, **told)
 
     @property

@@ -295,7 +295,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         )
         traced = self._traced(trace, spoken, starts)
         idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
-        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
+        return Synthesis(samples, rate, traced, (*script.notes, *notes, *idle), measurements=measurements)
 
     @staticmethod
     def _require_sound(plan: Plan, samples: np.ndarray) -> None:

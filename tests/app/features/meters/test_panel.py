@@ -16,7 +16,8 @@ from tests.app.conftest import on_screen
 
 def take(seconds: float) -> Take:
     measured = Measurements(seconds, 2.0, 0.7, 0.0, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu")
-    return Take("one", "2026-11-21", "Text.", "anna", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
+    said, samples = ("one", "2026-11-21", "Text.", "anna"), np.zeros(48000, np.float32)
+    return Take(*said, Setting("f5-mini"), 24000, samples, measurements=measured)
 
 
 def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:

@@ -36,8 +36,8 @@ def used(steps: int | None = None, threshold: float | None = None, setting: Sett
 
 
 def take(name: str, setting: Setting, seconds: float = 1.0, text: str = "One.", voice: str = "anna") -> TakeSummary:
-    measured = Measurements(seconds=seconds, audio_seconds=2.0, device="cpu")
-    return TakeSummary(name, f"2026-11-26 {name}", text, voice, setting, 24000, 48000, measured, machine="here")
+    more = {"measurements": Measurements(seconds=seconds, audio_seconds=2.0, device="cpu"), "machine": "here"}
+    return TakeSummary(name, f"2026-11-26 {name}", text, voice, setting, 24000, 48000, **more)
 
 
 TAKES = (

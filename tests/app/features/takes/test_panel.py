@@ -36,11 +36,11 @@ FAST = BASELINE.with_technique(UsedTechnique("ditreducio", Values(threshold=0.25
 
 
 def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
-    measurements = Measurements(1.0 + index, 2.0, 0.5, device="cpu", ops_ratio=0.5)
+    measured = Measurements(1.0 + index, 2.0, 0.5, device="cpu", ops_ratio=0.5)
     # Long before today, whatever a machine takes for that: a take that fails is made then.
     name, created = f"{index:032x}", f"2001-11-21T10:00:{index:02d}.000+00:00"
     sound, label = np.linspace(-0.5, 0.5, 2400, dtype=np.float32), "DiTReducio δ = 0.25"
-    made = Take(name, created, f"Sentence {index}.", "anna", setting, 24000, sound, measurements)
+    made = Take(name, created, f"Sentence {index}.", "anna", setting, 24000, sound, measurements=measured)
     return replace(made, label="Baseline" if setting == BASELINE else label, **changes)
 
 

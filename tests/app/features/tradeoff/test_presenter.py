@@ -644,7 +644,7 @@ def spoken(name: str, setting: Setting, words: tuple[tuple[float, float], ...], 
     measured = Measurements(1.0 / (1 + len(setting.techniques)), 1.5, device="cpu")
     distance = 0.2 if setting.techniques else None
     said = ("2026-01-01T00:00:00.000+00:00", "The kettle.", "anna", setting, 24_000, samples)
-    return Take(name, *said, measured, Trace(decoding=decoding), log_mel_distance=distance)
+    return Take(name, *said, Trace(decoding=decoding), measurements=measured, log_mel_distance=distance)
 
 
 def test_takes_of_different_timing_go_on_at_the_same_word_with_their_tokens(window: MainWindow, qtbot: QtBot) -> None:

@@ -49,7 +49,7 @@ FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1
 def summary(name: str, setting: Setting, seconds: float, distance: float | None = None, **more: object) -> TakeSummary:
     measured = Measurements(seconds, 2.0, seconds / 2, ops_ratio=0.5, peak_memory_bytes=2**20)
     fields = {"machine": "one", "log_mel_distance": distance, "metrics": Metrics(loudness=-23.0), **more}
-    return TakeSummary(name, "2026-11-21", "A text.", "anna", setting, 24000, 48000, measured, **fields)
+    return TakeSummary(name, "2026-11-21", "A text.", "anna", setting, 24000, 48000, measurements=measured, **fields)
 
 
 def point(key: str, x: float, y: float, **more: object) -> Point:
