@@ -14,8 +14,8 @@ from paretone.bench.bundled import say
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.measure.timing import interval
-from paretone.serving.load import PCM_RATE, Load
-from paretone.serving.records import Level, Target
+from paretone.serving.load import PCM_RATE, measure
+from paretone.serving.records import Level, Order, Target
 
 NAME = "load-client"
 PIECES, PIECE_SECONDS = 20, 0.1
@@ -37,9 +37,8 @@ def run(arguments: argparse.Namespace) -> Report:
     target, rows = Target(f"http://127.0.0.1:{ours.recv()}"), []
     try:
         for number in range(arguments.rounds):
-            load = Load(target, ("Rice.",), requests=2 * arguments.streams, warm_up=1)
-            (found,) = load.run([Level(clients=arguments.streams)])
-            row = found.row()
+            order = Order(target, ("Rice.",), requests=2 * arguments.streams, warm_up=1)
+            row = measure(order, Level(clients=arguments.streams)).row()
             rows.append(
                 {
                     "round": number + 1,

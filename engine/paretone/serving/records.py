@@ -196,13 +196,11 @@ class ServerRecord:
     """File with the voice that the replies should have, if that is known."""
 
     @classmethod
-    def of(
-        cls, title: str, target: Target, texts: Sequence[str], loads: Sequence[Mapping[str, Any]] = ()
-    ) -> ServerRecord:
-        """A measurement of this moment, from this machine."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    def of(cls, order: Order) -> ServerRecord:
+        """A measurement of this moment, from this machine, without its loads."""
+        now, target, texts = datetime.now(UTC).isoformat(timespec="milliseconds"), order.target, order.texts
         like = "" if target.like is None else str(Path(target.like.audio).absolute())
-        return cls(title, target.endpoint, len(texts), hash_of(texts), tuple(loads), describe().line, now, like)
+        return cls(order.title, target.endpoint, len(texts), hash_of(texts), (), describe().line, now, like)
 
     @property
     def key(self) -> str:

@@ -27,7 +27,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own, own_voice
 from paretone.observer import Observer
 from paretone.reading import shown
-from paretone.serving.records import FORMS, MOST_LOAD, Level, Target, address, request_fields
+from paretone.serving.records import FORMS, MOST_LOAD, Level, Order, Target, address, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import StudySentence
@@ -200,20 +200,19 @@ class Asking:
     def _asked(
         self, candidate: Candidate, cells: Sequence[tuple[Cell, StudySentence]], missing: set[Cell], done: int
     ) -> Iterator[Made | Failed]:
-        from paretone.serving.load import Load
+        from paretone.serving.load import measure
 
         options, seeds = candidate.setting.options, self._study.seeds
         level = Level(options.get(_CLIENTS, 0), options.get(_RATE, 0.0))
-        load = Load(
+        order = Order(
             target_of(candidate, cells[0][1].voice),
             tuple(one.text for _, one in cells[: len(cells) // len(seeds)]),
             seeds=seeds if options[_SEEDED] else (None,) * len(seeds),
             # As many requests more as clients, so that all of them ask until the last that counts was answered.
             requests=len(cells) + max(level.clients - 1, 0),
-            check=self._observer.check,
-            progress=lambda level, answered, total: self._answered(done + min(int(answered), len(cells))),
         )
-        (found,) = load.run([level])
+        answered = lambda number: self._answered(done + min(int(number), len(cells)))  # noqa: E731
+        found = measure(order, level, self._observer.check, answered)
         there: dict[tuple[str, int | None], deque[Reply]] = defaultdict(deque)
         for reply in found.replies:
             there[reply.text, reply.seed].append(reply)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from paretone.errors import PlainError, SettingError
 from paretone.serving import records
-from paretone.serving.records import ServerRecord, Target, inverse, latency_over_load, marks
+from paretone.serving.records import Order, ServerRecord, Target, inverse, latency_over_load, marks
 
 
 def load(clients: int, throughput: float, latency: float, **more: Any) -> dict[str, Any]:
@@ -23,7 +24,8 @@ LOADS = (load(1, 3.0, 0.7), load(2, 5.5, 0.8), load(4, 7.0, 1.6), load(8, 7.1, 3
 
 
 def record(loads: tuple[dict[str, Any], ...] = LOADS) -> ServerRecord:
-    return ServerRecord.of("A server", Target("http://host:1"), ["Rice.", "Milk."], loads)
+    order = Order(Target("http://host:1"), ("Rice.", "Milk."), title="A server")
+    return replace(ServerRecord.of(order), loads=loads)
 
 
 def test_the_knee_has_most_throughput_per_waiting_and_saturation_needs_a_later_load() -> None:

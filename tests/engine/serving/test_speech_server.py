@@ -28,8 +28,8 @@ from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.paths import data_folder
 from paretone.serving import listening, speech_api
-from paretone.serving.load import Load
-from paretone.serving.records import Level, Target, read_all
+from paretone.serving.load import measure
+from paretone.serving.records import Level, Order, Target, read_all
 from paretone.session.commands import LoadModel, Synthesise
 from paretone.session.executor import Executor
 from paretone.setting.library import Library
@@ -228,9 +228,9 @@ def test_what_is_no_request_is_answered_or_given_up_and_not_logged(
 
 def test_the_load_client_measures_it_in_both_loops(address: str) -> None:
     target = Target(f"http://{address}", "lm-mini", "anna", TOKEN, form="wav")
-    texts = ["Rice.", "Milk."]
-    closed, opened = Load(target, texts, requests=4, warm_up=1).run([Level(clients=2), Level(rate=4.0)])
-    (many,) = Load(target, texts, requests=8, warm_up=1).run([Level(clients=8)])
+    order = Order(target, ("Rice.", "Milk."), requests=4, warm_up=1)
+    closed, opened = (measure(order, one) for one in (Level(clients=2), Level(rate=4.0)))
+    many = measure(replace(order, requests=8), Level(clients=8))
     for one in (closed, opened):
         row = one.row()
         assert row["failed"] == 0 and len(one.answered) == 4

@@ -23,8 +23,8 @@ from paretone.models import catalogue
 from paretone.models.voices import own_voice
 from paretone.paths import data_folder
 from paretone.serving import load
-from paretone.serving.load import Load, Reply
-from paretone.serving.records import Level, Target, address, heard_voices, read_all
+from paretone.serving.load import Measured, Reply, measure
+from paretone.serving.records import Level, Order, Target, address, heard_voices, read_all
 from paretone.serving.speech_api import pcm, wav_head
 from paretone.setting.library import Library
 from tests.engine.command_line import Console
@@ -34,12 +34,16 @@ ANNA = catalogue.voice("anna", "f5-mini").audio
 SOUND = np.sin(np.arange(8_000) / 10).astype(np.float32)
 
 
+def measured(address: str, requests: int, clients: int = 1, **target: str) -> Measured:
+    return measure(Order(Target(address, **target), ("Rice.",), requests=requests), Level(clients))
+
+
 def asked(body: bytes, headers: dict[str, str], form: str = "pcm", status: int = 200, **more: str) -> Reply:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(body=body, headers=headers, status=status)
 
     with answering(answer) as address:
-        (found,) = Load(Target(address, form=form, **more), ["Rice."], requests=1, warm_up=1).run([Level(clients=1)])
+        found = measured(address, 1, form=form, **more)
     assert found.row()["failed"] == 0 and "reported_rtf" not in found.row()
     return found.answered[0]
 
@@ -77,7 +81,7 @@ def test_sound_in_another_form_than_asked_for_is_measured_as_what_it_is() -> Non
 
 def refusal(address: str) -> str:
     with pytest.raises(PlainError) as caught:
-        [*Load(Target(address), ["Rice."], requests=1).run([Level(clients=1)])]
+        measured(address, 1)
     return str(caught.value)
 
 
@@ -99,7 +103,7 @@ LENGTH = b"Content-Length: %d\r\n" % len(pcm(SOUND))
 @pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n" + LENGTH, b"HTTP/1.0 200 OK\r\n"])
 def test_a_server_may_hang_up_after_each_answer(first: bytes) -> None:
     with hanging_up(first + HEAD + b"\r\n" + pcm(SOUND)) as address:
-        (found,) = Load(Target(address), ["Rice."], requests=6).run([Level(clients=2)])
+        found = measured(address, 6, clients=2)
     assert not found.failures and {one.sample_rate for one in found.answered} == {16_000}
 
 
