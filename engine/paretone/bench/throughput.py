@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from statistics import median
-from typing import Any, Self
+from typing import Any
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> Report:
         ways: dict[str | int, Callable[[int], _Measured]] = {}
         if arguments.processes:
             bundled.say(f"{arguments.processes} processes begin …")
-            processes = stack.enter_context(_Processes(arguments))
+            pool = stack.enter_context(_processes(arguments))
             in_processes = f"{headline}, {arguments.processes} processes"
-            ways[in_processes] = partial(processes.measured, headline)
+            ways[in_processes] = partial(_measured_in, pool, headline)
         spoken = _Rounds(arguments)
         ways = {size: partial(spoken.measured, size) for size in sizes} | ways
         # Of every round: seconds by the clock of the device and on the wall, per second of audio; seconds until first
@@ -142,29 +142,22 @@ class _Rounds:
         return audio, watch.seconds, watch.wall_seconds, [one.at for one in pieces]
 
 
-class _Processes:
+def _processes(arguments: argparse.Namespace) -> ProcessPoolExecutor:
     """Processes that share the threads, each with the model."""
+    count, context = arguments.processes, multiprocessing.get_context("spawn")
+    share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
+    return ProcessPoolExecutor(count, context, _begin, (share, context.Barrier(count)))
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        count, context = arguments.processes, multiprocessing.get_context("spawn")
-        share = argparse.Namespace(**{**vars(arguments), "threads": max(1, arguments.threads // count)})
-        self._pool = ProcessPoolExecutor(count, context, _begin, (share, context.Barrier(count)))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def measured(self, size: int, number: int) -> _Measured:
-        """As :meth:`_Rounds.measured`, one sentence after another in each process."""
-        began = time.perf_counter()
-        try:
-            found = list(self._pool.map(_spoken, [number] * size, range(size)))
-        except BrokenProcessPool:
-            raise DeviceError("One of the processes was killed; if memory is short, give fewer --processes.") from None
-        audio, seconds = (sum(one[place] for one in found) for place in (0, 1))
-        return audio, seconds, time.perf_counter() - began, [ended - began for *_, ended in found]
+def _measured_in(pool: ProcessPoolExecutor, size: int, number: int) -> _Measured:
+    """As :meth:`_Rounds.measured`, one sentence after another in each process."""
+    began = time.perf_counter()
+    try:
+        found = list(pool.map(_spoken, [number] * size, range(size)))
+    except BrokenProcessPool:
+        raise DeviceError("One of the processes was killed; if memory is short, give fewer --processes.") from None
+    audio, seconds = (sum(one[place] for one in found) for place in (0, 1))
+    return audio, seconds, time.perf_counter() - began, [ended - began for *_, ended in found]
 
 
 _rounds: _Rounds
