@@ -43,7 +43,7 @@ from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
 from paretone.techniques.registry import plug_in, technique
 from paretone.techniques.resolving import foreseen, known
-from paretone.training.requests import CHECKPOINT, TrainingRequest
+from paretone.training.requests import TrainingRequest, has_run
 
 if TYPE_CHECKING:
     from paretone.studies.execution import TaskRunner
@@ -121,7 +121,7 @@ def prepare(command: commands.Prepare, executor: Executor, job: RunningJob) -> e
     request: Any = command.request
     preparation = preparation_for(command.technique, request)
     if isinstance(request, TrainingRequest) and request.begun_again:
-        request = replace(request, resume=(Path(request.work) / CHECKPOINT).is_file())
+        request = replace(request, resume=has_run(request.work))
     model = executor.model_for(request.setting) if preparation.on_loaded_model else None
     observer = PreparationObserver(job, command.technique, preparation.title)
     task = JobTask(request, observer, model, executor.machine, datetime.now(UTC).isoformat(timespec="milliseconds"))

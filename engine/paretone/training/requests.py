@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from paretone.models.base import LANGUAGE
 from paretone.models.declaration import Model
 from paretone.observer import Observer
+from paretone.reading import is_regular
 from paretone.setting.knobs import Values
 
 CHECKPOINT = "checkpoint.pt"
 """File in a run's folder to resume from."""
+
+
+def has_run(work: str) -> bool:
+    """Whether the folder ``work``, as it was typed, has a run to resume."""
+    return bool(work) and is_regular(Path(work) / CHECKPOINT)
 
 
 @dataclass(frozen=True, kw_only=True)

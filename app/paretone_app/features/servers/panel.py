@@ -1,8 +1,8 @@
 """Servers: the address, the load, and what was measured."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from paretone.errors import SettingError
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
-from paretone.reading import shortened
+from paretone.reading import is_regular, shortened
 from paretone.serving import records
 from paretone.serving.records import KEPT, MARKS, Level, Order, ServerRecord, Target, address
 from paretone_app.numbers import displayed, fixed
@@ -124,7 +124,7 @@ class ServersPanel(QWidget):
         if not (loads := Level.typed(self.clients.text())):
             raise SettingError(f"{records.LOADS}.")
         model, voice, token = (one.text().strip() for one in (self.model, self.voice, self.token))
-        if self.like and not os.path.isfile(self.like):
+        if self.like and not is_regular(Path(self.like)):
             raise SettingError(f"There is no recording {shortened(self.like)}; check the path.")
         if (asked := re.fullmatch(r"0*([1-9]\d{0,3})( *s)?", self.requests.text().strip())) is None:
             raise SettingError("Type a number of requests from 1 to 9,999, such as 20, or for how long to ask: 60 s.")

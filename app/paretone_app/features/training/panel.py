@@ -1,8 +1,6 @@
 """Training: weights, drafts and students of the loaded model, with loss and validation curves."""
 
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
@@ -13,7 +11,7 @@ from paretone.figures.scatter import Dimension, Scale
 from paretone.models.base import MelFlow
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.training.forms import Figure, TrainingForm, TrainingPlan, forms_for, training_forms
-from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress
+from paretone.training.requests import Trained, TrainingProgress, has_run
 from paretone.wording import part_of
 from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration, significant
 from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
@@ -443,8 +441,7 @@ class TrainingPanel(ShownPanel):
     @property
     def _has_run(self) -> bool | None:
         """Whether the work folder has a run; ``None`` for a host's, which says so itself when a training starts."""
-        work = self.plan(resume=False).work
-        return None if self.elsewhere else bool(work) and os.path.isfile(Path(work) / CHECKPOINT)
+        return None if self.elsewhere else has_run(self.plan(resume=False).work)
 
     def _show_state(self) -> None:
         reason = self.can["start"].reason

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.extras import why_no_training
@@ -13,7 +11,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared, Progress
 from paretone.techniques import technique
 from paretone.training.forms import Place, TrainingPlan, training_forms
-from paretone.training.requests import CHECKPOINT, Trained, TrainingProgress, TrainingRequest
+from paretone.training.requests import Trained, TrainingProgress, TrainingRequest, has_run
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.numbers import localised
 from paretone_app.state.availability import require
@@ -192,7 +190,7 @@ class TrainingPresenter(Presenter):
     def job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.TRAIN and self.training is not None:
             command = _training(job)
-            kept = command is not None and os.path.isfile(Path(command.request.work) / CHECKPOINT)
+            kept = command is not None and has_run(command.request.work)
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             if host := self._state.machine.host:
                 cancelled = f"Cancelled. Resume continues from the last checkpoint on {host}, if there is one."
