@@ -12,7 +12,6 @@ import contextlib
 import getpass
 import json
 import logging
-import os
 import re
 import secrets
 import shutil
@@ -394,9 +393,8 @@ async def serve(
         with files.explained(SettingError, f"{place} could not be written"):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.parent.chmod(0o700)  # Recordings lie there, too.
-            place.unlink(missing_ok=True)
-            with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(found, file)
+            with files.replacing(place, 0o600) as file:
+                file.write(json.dumps(found).encode())
         ready(found)
         server.begin()
         try:

@@ -12,6 +12,7 @@ import asyncio
 import dataclasses
 import hmac
 import inspect
+import math
 import secrets
 import sys
 import typing
@@ -299,10 +300,7 @@ def _read_array(code: int, data: memoryview) -> np.ndarray:
     dtype, shape = msgspec.msgpack.decode(data[1 : 1 + data[0]], type=tuple[str, tuple[int, ...]])
     if dtype not in _DTYPES or len(shape) > 8 or any(one < 0 for one in shape):
         raise WireError(f"The message has an array of an unknown type or shape, {shown(dtype)}, {shown(shape)}.")
-    size = np.dtype(dtype).itemsize
-    for one in shape:
-        size *= one
-    if size != len(data) - 1 - data[0]:
+    if np.dtype(dtype).itemsize * math.prod(shape) != len(data) - 1 - data[0]:
         raise WireError("The message has an array with too few or too many bytes.")
     # A copy, which is writable and aligned.
     return np.frombuffer(data[1 + data[0] :], dtype).reshape(shape).copy()

@@ -40,7 +40,7 @@ MOST_LOAD = 1000
 """Clients, or requests a second."""
 LOADS = "Type numbers of clients from 1 to 1,000, such as 1 2 4, or requests a second, 0.5/s"
 TYPICAL = 8
-"""Clients with which servers are compared."""
+"""Clients with which servers are compared, and which studies have unless they say otherwise."""
 SATURATED = 0.95
 """Share of the largest throughput from which more clients only wait longer."""
 MARKS = "Knee: most throughput per waiting; saturated: more clients only wait longer"

@@ -27,7 +27,7 @@ from paretone.models.base import Voice
 from paretone.models.voices import is_own, own_voice
 from paretone.observer import Observer
 from paretone.reading import shown
-from paretone.serving.records import FORMS, MOST_LOAD, Level, Order, Target, address, request_fields
+from paretone.serving.records import FORMS, MOST_LOAD, TYPICAL, Level, Order, Target, address, request_fields
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.studies.evaluation_sets import StudySentence
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 TOKEN = "PARETONE_SERVER_TOKEN"
 """Environment variable with the token of servers that need one: studies are passed on, tokens are not."""
-USUAL_CLIENTS = 8
 _URL, _CLIENTS, _RATE, _TOKEN, _SEEDED = _OWN = ("url", "clients", "rate", "token", "seeded")
 """Options that are not fields of the request."""
 _LOADS: Mapping[str, tuple[type | UnionType, str]] = {
@@ -69,7 +68,7 @@ def _settings(fields: Fields, root: Path, where: str) -> Iterator[Candidate]:
     except SettingError as error:
         raise StudyError(f"{where}.url: {error}") from error
     name = fields.text("name") or url.partition("://")[2].partition("/")[0]
-    loads = list(_loads(fields, where)) or [Level(clients=USUAL_CLIENTS)]
+    loads = list(_loads(fields, where)) or [Level(clients=TYPICAL)]
     recordings = list(_recordings(fields.get(CLONED), root, f"{where}.{CLONED}"))
     named = {one: fields.text(one) for one in ("model", "voice") if one in fields}
     given = dict(_flat(fields.table("fields")))

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
 from paretone.models import catalogue
+from paretone.serving.records import TYPICAL
 from paretone.setting.knobs import Choice, Knob, Switch
-from paretone.studies.servers import TOKEN, USUAL_CLIENTS
+from paretone.studies.servers import TOKEN
 from paretone.techniques import applying_to, technique
 from paretone.wording import per_one
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, Server, Varied, example
@@ -308,7 +309,7 @@ class _ServerLine(_Entry):
         tip = "Measured next to the settings, with the study's sentences, seeds and judges"
         self.url = build.named(QLineEdit(placeholderText="http://127.0.0.1:8880"), "Address of the server", tip)
         tip = "One load after another: clients at once, 1 8, or requests a second at random times, 0.5/s"
-        self.loads = build.named(QLineEdit(f"{USUAL_CLIENTS}"), "Loads", tip)
+        self.loads = build.named(QLineEdit(f"{TYPICAL}"), "Loads", tip)
         self.request = build.named(
             QLineEdit(placeholderText="speed = 1.0; steps = 8, 16"),
             "Fields of each request",
