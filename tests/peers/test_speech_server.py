@@ -52,5 +52,5 @@ def test_its_speech_is_measured(address: str, form: str) -> None:
     order = Order(target, ("Rice is often served in round bowls.",), requests=4)
     alone, together = (measure(order, Level(clients)) for clients in (1, 4))
     for one in (alone, together):
-        assert not one.failures and all(2 < reply.audio_seconds < 5 for reply in one.answered)
+        assert not one.failures and all(2 < reply.measurements.audio_seconds < 5 for reply in one.answered)
     assert together.row()["latency_p50"] > alone.row()["latency_p50"]

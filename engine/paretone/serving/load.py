@@ -41,7 +41,7 @@ from paretone.measure.machine import describe
 from paretone.observer import Check, Observer
 from paretone.reading import printable, shortened, shown
 from paretone.serving import reason, watched
-from paretone.serving.records import Level, Order, ServerRecord, Target
+from paretone.serving.records import FIGURES, Level, Order, ServerRecord, Target
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.setting.take import SERVED, Measurements, Take
@@ -86,36 +86,29 @@ class Reply:
     """Seconds after which the server wants to be asked again, at most :data:`LONGEST_PAUSE`."""
 
     @property
-    def audio_seconds(self) -> float:
-        return len(self.samples) / self.sample_rate
-
-    @property
-    def first_audio(self) -> float:
-        return self.arrivals[0][0]
-
-    @property
-    def largest_gap(self) -> float:
-        return max(np.diff([time for time, _ in self.arrivals]), default=0.0)
+    def measurements(self) -> Measurements:
+        """Of an answered request."""
+        times = [time for time, _ in self.arrivals]
+        return Measurements(
+            seconds=self.seconds,
+            audio_seconds=len(self.samples) / self.sample_rate,
+            first_audio_seconds=times[0],
+            largest_gap_seconds=max(np.diff(times), default=0.0),
+            pause_seconds=self.stalls(0.0)[1],
+            device=SERVED,
+        )
 
     def take(self, setting: Setting, voice: str, machine: str, name: str = "", label: str = "") -> Take:
         """An answered request as a take under ``setting``, measured from ``machine``; ``name``: its id."""
         key, now = name or uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="milliseconds")
-        times = Measurements(
-            seconds=self.seconds,
-            audio_seconds=self.audio_seconds,
-            first_audio_seconds=self.first_audio,
-            largest_gap_seconds=self.largest_gap,
-            pause_seconds=self.stalls(0.0)[1],
-            device=SERVED,
-        )
-        rate, samples = self.sample_rate, self.samples
+        rate, samples, measured = self.sample_rate, self.samples, self.measurements
         about: dict[str, Any] = {"label": label, "machine": machine, "metrics": signal_metrics(samples, rate)}
-        return Take(key, now, self.text, voice, setting, rate, samples, measurements=times, **about)
+        return Take(key, now, self.text, voice, setting, rate, samples, measurements=measured, **about)
 
     def stalls(self, buffer: float) -> tuple[int, float]:
         """Underruns, and their seconds, of a player that starts ``buffer`` seconds after the first audio, and after an
         underrun goes on with the next piece."""
-        ends, number, waited = self.first_audio + buffer, 0, 0.0
+        ends, number, waited = self.arrivals[0][0] + buffer, 0, 0.0
         for (_, played), (arrived, _) in zip(self.arrivals, self.arrivals[1:], strict=False):
             runs_dry = ends + played / self.sample_rate
             if arrived > runs_dry:
@@ -153,7 +146,7 @@ class Measured:
 
     def row(self) -> dict[str, Any]:
         """Figures; times in seconds, each percentile with the ends of its 95 % interval by bootstrap over requests."""
-        good = self.answered
+        good, measured = self.answered, [one.measurements for one in self.answered]
         row: dict[str, Any] = {
             "load": str(self.level),
             "clients": self.level.clients,
@@ -162,22 +155,18 @@ class Measured:
             "failed": len(self.replies) - len(good),
             "failures": self.failures,
             "first_failure": next((one.detail for one in self.replies if one.failure), ""),
-            "requests_per_second": len(good) / self.seconds if self.seconds else 0.0,
-            "audio_seconds_per_second": sum(one.audio_seconds for one in good) / self.seconds if self.seconds else 0.0,
+            "requests_per_second": len(good) / self.seconds,
+            "audio_seconds_per_second": sum(one.audio_seconds for one in measured) / self.seconds,
             "client_milliseconds": 1e3 * self.client_seconds,
             "retry_after_seconds": self.waited,
         }
         if not good:
             return row
-        for name, values in (
-            ("first_audio", [one.first_audio for one in good]),
-            ("latency", [one.seconds for one in good]),
-            ("real_time_factor", [one.seconds / one.audio_seconds for one in good]),
-            ("largest_gap", [one.largest_gap for one in good]),
-        ):
+        for figure, name in (FIGURES | {"seconds": "latency"}).items():
+            values = np.array([getattr(one, figure) for one in measured])
             for share in PERCENTILES:
                 row[f"{name}_p{share}"], *row[f"{name}_p{share}_interval"] = bootstrap(
-                    lambda drawn, share=share: np.percentile(drawn, share, axis=1), np.asarray(values), draws=1000
+                    lambda drawn, share=share: np.percentile(drawn, share, axis=1), values, draws=1000
                 )
         if reported := [one.reported for one in good if one.reported and math.isfinite(one.reported)]:
             row["reported_rtf"] = float(np.median(reported))

@@ -55,11 +55,11 @@ _KINDS = {
 }
 """Of a load's columns that are no numbers."""
 FIGURES = {
-    "first_audio_seconds": "first_audio_p50",
-    "real_time_factor": "real_time_factor_p50",
-    "largest_gap_seconds": "largest_gap_p50",
+    "first_audio_seconds": "first_audio",
+    "real_time_factor": "real_time_factor",
+    "largest_gap_seconds": "largest_gap",
 }
-"""Metrics of takes, and the columns that give them for a server."""
+"""Measurements of takes, and the beginnings of the columns that give them for a server."""
 
 
 def address(typed: str) -> str:
@@ -216,8 +216,8 @@ class ServerRecord:
     def figures(self) -> dict[str, Estimate]:
         """Metrics of the :attr:`typical` load, with intervals."""
         row, count = self.typical, self.typical["requests"]
-        ends = {name: row[column] for name, column in FIGURES.items() if column in row}
-        found = {name: (value, *row.get(f"{FIGURES[name]}_interval", (value, value))) for name, value in ends.items()}
+        columns = {name: f"{begins}_p50" for name, begins in FIGURES.items() if f"{begins}_p50" in row}
+        found = {name: (row[one], *row.get(f"{one}_interval", (row[one], row[one]))) for name, one in columns.items()}
         return {
             name: Estimate(float(value), float(low), float(high), count, count)
             for name, (value, low, high) in (found | row.get("judged", {})).items()

@@ -151,7 +151,7 @@ def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 def test_a_token_that_no_header_can_hold_is_a_sentence() -> None:
     with pytest.raises(PlainError, match="does not speak: no connection"):
         asked(pcm(SOUND), {}, token="a\nb")
-    assert asked(pcm(SOUND), {}, token="two words, ключ").audio_seconds > 0
+    assert asked(pcm(SOUND), {}, token="two words, ключ").measurements.audio_seconds > 0
 
 
 def test_a_server_that_goes_away_ends_the_command_with_1_unless_each_load_has_an_answer(console: Console) -> None:
