@@ -28,7 +28,6 @@ from paretone.measure.timing import interval, ratios, running_order, stopwatch
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.together import Turn, speak_together
-from paretone.observer import Observer
 from paretone.own_process import end_with_parent
 from paretone.setting.setting import Setting
 from paretone.speaking import make_ready, scripted
@@ -98,7 +97,7 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report.of(NAME, gains[headline], definition, rows)
 
 
-class _FirstPiece(Observer):
+class _FirstPiece:
     def __init__(self) -> None:
         self.began, self.at = time.perf_counter(), 0.0
 
@@ -130,9 +129,9 @@ class _Rounds:
         scripts = (scripted(self.model, text, self._voice, setting) for text in texts)
         with stopwatch(self.device) as watch:
             if size == 1:
-                ended.append(self.model.speak(next(scripts), pieces[0], pieces[0].heard))
+                ended.append(self.model.speak(next(scripts), play=pieces[0].heard))
             else:
-                given = (Turn(next(scripts), ended.append, piece, piece.heard) for piece in pieces)
+                given = (Turn(next(scripts), ended.append, play=piece.heard) for piece in pieces)
                 speak_together(self.model, lambda: next(given, None), size)
         audio = 0.0
         for one in ended:

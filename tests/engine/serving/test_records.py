@@ -53,8 +53,7 @@ def test_the_curve_has_both_panels_with_marks_and_says_them() -> None:
 
 
 def test_a_record_is_read_as_written_and_stands_at_eight_clients(tmp_path: Path) -> None:
-    judged = {"judged": {"word_error_rate": (0.02, 0.0, 0.05)}}
-    one = record((*LOADS[:3], {**LOADS[3], **judged}))
+    one = record((*LOADS[:3], LOADS[3] | {"judged": {"word_error_rate": (0.02, 0.0, 0.05)}}))
     path = records.write(one, tmp_path)
     ((found,), problems) = records.read_all(tmp_path)
     assert found.key == one.key and not problems and found.typical["clients"] == 8

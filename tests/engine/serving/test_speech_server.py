@@ -55,8 +55,7 @@ def serving(*more: str) -> Iterator[str]:
         warm |= "Synthesising" in line
         if "http://" in line:
             assert warm, "a sentence is spoken before anybody may ask"
-            address = line.partition("http://")[2].partition("/v1")[0]
-            yield address
+            yield (address := line.partition("http://")[2].partition("/v1")[0])
             break
     else:
         raise AssertionError(process.wait())
@@ -175,18 +174,15 @@ def test_without_the_token_nothing_is_spoken(address: str) -> None:
 def test_more_requests_than_may_wait_are_turned_away_and_a_client_that_leaves_makes_room(address: str) -> None:
     first = long_speech(address)
     assert first.read(1000), "it is sent while the model speaks"
-    waiting = [threading.Thread(target=post, args=(address, b'{"input": "Rice."}')) for _ in range(WAITING)]
-    for one in waiting:
-        one.start()
-    deadline = time.monotonic() + 60
-    while json.load(urllib.request.urlopen(f"http://{address}/health"))["waiting"] < WAITING:
-        assert time.monotonic() < deadline
-    status, error = post(address, b'{"input": "Rice."}')
-    assert status == 429 and error["code"] == "queue_full"
-    first.close()
-    for one in waiting:
-        one.join(timeout=60)
-    assert not any(one.is_alive() for one in waiting), "the long text was cancelled"
+    with ThreadPoolExecutor(WAITING) as pool:
+        waiting = [pool.submit(post, address, b'{"input": "Rice."}') for _ in range(WAITING)]
+        deadline = time.monotonic() + 60
+        while json.load(urllib.request.urlopen(f"http://{address}/health"))["waiting"] < WAITING:
+            assert time.monotonic() < deadline
+        status, error = post(address, b'{"input": "Rice."}')
+        assert status == 429 and error["code"] == "queue_full"
+        first.close()
+        assert [one.result(timeout=60) for one in waiting] == [(200, {})] * WAITING, "the long text was cancelled"
 
 
 def test_a_client_that_takes_nothing_keeps_no_other_waiting(address: str) -> None:
