@@ -210,8 +210,8 @@ class Asking:
             # As many requests more as clients, so that all of them ask until the last that counts was answered.
             requests=len(cells) + max(level.clients - 1, 0),
         )
-        answered = lambda number: self._answered(done + min(int(number), len(cells)))  # noqa: E731
-        found = measure(order, level, self._observer.check, answered)
+        most = len(cells)
+        found = measure(order, level, self._observer.check, lambda now: self._answered(done + min(int(now), most)))
         there: dict[tuple[str, int | None], deque[Reply]] = defaultdict(deque)
         for reply in found.replies:
             there[reply.text, reply.seed].append(reply)
