@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QTabBar, QWidget
 from shiboken6 import isValid
 
 from paretone_app.widgets.invitation import EmptyState
@@ -100,14 +100,15 @@ def follow(parts: Sequence[QWidget]) -> None:
         QWidget.setTabOrder(before, after)
 
 
-def tab_on(window: QWidget, forward: bool) -> bool:
-    """Focus the next (or previous) Tab stop of ``window``; returns whether there is one. Qt would also stop at panels
-    that have an entry widget. These come last in its order, so from the last widget Tab would lead to one of them, and
-    never to the first widget."""
+def tab_on(window: QWidget, forward: bool, behind: Sequence[QWidget] = ()) -> bool:
+    """Focus the next (or previous) Tab stop of ``window`` outside the panels ``behind`` others' tabs; returns whether
+    there is one. Qt would stop there too, and at panels with an entry widget: these come last in its order, so from the
+    last widget Tab would lead to one of them, and never to the first widget."""
     focus = window.focusWidget() or window
     one = focus.nextInFocusChain() if forward else focus.previousInFocusChain()
     while one is not None and one is not focus:
-        if _takes_tab(one, window) and one.focusProxy() is None and one.window() is window:
+        stops = _takes_tab(one, window) and one.focusProxy() is None and one.window() is window
+        if stops and not any(panel.isAncestorOf(one) for panel in behind) and not isinstance(one.parent(), QTabBar):
             one.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
             bring_into_view(one)
             return True

@@ -1,6 +1,5 @@
 """The main window: assembles presenters, workspaces and bars. Panels that need pyqtgraph are built after the first
-paint, one per turn of the event loop. Closing asks the engine to stop, waits for its thread without blocking, then
-closes."""
+paint, one per turn of the event loop. Closing stops the engine and waits for its thread without blocking."""
 
 from __future__ import annotations
 
@@ -340,7 +339,8 @@ class MainWindow(QMainWindow):
         return self._closing or self.is_closed
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return regions.tab_on(self, forward)
+        shown = self.workspaces.shown
+        return regions.tab_on(self, forward, [dock for _, dock in shown if not shown.is_seen(dock)])
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.is_closed:

@@ -127,6 +127,9 @@ def test_tab_goes_round_through_everything_and_comes_back(shared_window: MainWin
     first.setFocus()
     while not passed or not first.hasFocus():
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focus, shown = QApplication.focusWidget(), shared_window.workspaces.shown
+        assert all(shown.is_seen(dock) for _, dock in shown if dock.isAncestorOf(focus)), "not behind another's tab"
+        assert not isinstance(focus.parentWidget(), QTabBar)
         passed += 1
         assert passed < 80, "Tab goes round without the beginning"
     assert passed > 15
