@@ -1,5 +1,6 @@
 """Export dialogs: profiles (the setting with its evidence) and weights, in a chosen format and place."""
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from html import escape
@@ -129,10 +130,13 @@ class DestinationDialog(QDialog):
         problem, remark = self.problem()
         self.export_button.setEnabled(not problem)
         self.note.setText(problem or remark)
+        layout = self.layout()
+        if layout is not None and self.isVisible():  # Qt lets wrapped lines overlap what is below.
+            self.resize(self.width(), max(self.height(), layout.totalMinimumHeightForWidth(self.width())))
 
     @property
     def typed(self) -> str:
-        return self.path.text().strip()
+        return os.path.expanduser(self.path.text().strip())
 
     def take(self, path: Path) -> None:
         self.path.setText(str(path))
@@ -147,9 +151,9 @@ class DestinationDialog(QDialog):
 
 def folder_problem(text: str) -> tuple[str, str]:
     """Why the typed folder is invalid, and a remark on it, as sentences or ``""``."""
-    if not text.strip():
+    if not text:
         return "Type a folder.", ""
-    path = Path(text.strip())
+    path = Path(text).absolute()
     try:
         if path.exists() and not path.is_dir():
             return f"{path} is a file; choose a folder.", ""
@@ -200,7 +204,7 @@ class ProfileDialog(DestinationDialog):
         if info is not None:
             rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
         rows.append(("Setting", f"{technique_text(state.selection.setting)}, seed {state.selection.seed}"))
-        rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
+        rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options_in_force))))
         sources = (state.artefacts.source(one.technique) for one in state.selection.setting.techniques)
         rows.extend(one.origin for one in sources if one is not None and one.origin is not None)
         if (take := self._export.evidence[0]) is None:
@@ -240,7 +244,7 @@ class ProfileDialog(DestinationDialog):
         self._paths[self.target.currentIndex()] = self.path.text()
         if self._chosen is not None:
             reason = self._export.account(self._chosen).why_not
-            return (reason, "") if reason else folder_problem(self.path.text())
+            return (reason, "") if reason else folder_problem(self.typed)
         path = Path(self.typed)
         if not self.typed:
             return "Type a file name.", ""
@@ -312,7 +316,7 @@ class WeightsDialog(DestinationDialog):
         self.check()
 
     def problem(self) -> tuple[str, str]:
-        return folder_problem(self.path.text())
+        return folder_problem(self.typed)
 
     def export(self) -> None:
         chosen = self._chosen

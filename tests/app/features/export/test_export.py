@@ -88,7 +88,8 @@ def test_a_place_that_cannot_be_is_told_before_the_export(presenter: Presenter, 
     type_path(dialog, existing, qtbot)
     assert dialog.note.text() == "profile.json exists and will be replaced." and dialog.export_button.isEnabled()
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
-    for path, words, possible in (("", "Type a folder.", False), (tmp_path, "are not overwritten", True)):
+    home = ("~/none", f"The folder {Path.home() / 'none'} will be created.", True)
+    for path, words, possible in (("", "Type a folder.", False), (tmp_path, "are not overwritten", True), home):
         type_path(dialog, path, qtbot)
         assert words in dialog.note.text() and dialog.export_button.isEnabled() is possible
 
@@ -105,6 +106,7 @@ def test_keys_choose_the_target_keep_its_path_and_export(presenter: Presenter, q
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     type_path(dialog, tmp_path / "out", qtbot)
     assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be created."
+    assert dialog.account.geometry().bottom() < dialog.path_label.y(), "nothing overlaps"
     with qtbot.assertNotEmitted(dialog.written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     command = presenter.sent[-1]
