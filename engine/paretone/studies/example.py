@@ -37,8 +37,12 @@ def copy_for_user(studies: Path) -> Path:
         studies.mkdir(parents=True, exist_ok=True)
         if finished is not None and not (folder / DATABASE).is_file():
             with tempfile.TemporaryDirectory(dir=studies) as temporary:
-                copied = shutil.copytree(finished, Path(temporary) / "copy", copy_function=shutil.copyfile)
-                Path(copied).rename(folder)
+                copied = Path(temporary) / "copy"
+                for one in filter(Path.is_file, finished.rglob("*")):  # copytree() would go on, and list every failure.
+                    there = copied / one.relative_to(finished)
+                    there.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(one, there)
+                copied.rename(folder)
         if not file.is_file():
             files.write_atomically(file, FILE.read_bytes())
     return folder if finished is not None else file

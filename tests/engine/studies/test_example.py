@@ -1,11 +1,13 @@
 """The example study: made by a command, packed small, and copied to where the user can run and change it."""
 
+import errno
 import hashlib
 import re
 import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -91,10 +93,14 @@ def test_the_user_gets_a_copy_that_can_be_changed(file: Path, results: Path, tmp
     assert example.copy_for_user(studies) not in (folder, alone)
 
 
-def test_a_folder_that_cannot_be_written_is_said(file: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_copied_is_said(file: Path, results: Path, tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "studies").write_text("no folder", encoding="utf-8")
     with pytest.raises(StudyError, match="could not be copied"):
         example.copy_for_user(tmp_path / "studies")
+    example_study.pack(results, results_folder(file), file)
+    monkeypatch.setattr("shutil.copyfile", Mock(side_effect=OSError(errno.ENOSPC, "")))
+    with pytest.raises(StudyError, match=f"copied to {tmp_path / 'full'}: the disk is full; free some space.$"):
+        example.copy_for_user(tmp_path / "full")
 
 
 def test_the_example_can_be_run_and_is_small() -> None:
