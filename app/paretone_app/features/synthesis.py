@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from paretone.setting.setting import Setting
 from paretone_app.features.presenter import Part, Presenter, Services
+from paretone_app.shell.banner import Message
 
 
 class SynthesisPresenter(Presenter):
@@ -13,6 +14,7 @@ class SynthesisPresenter(Presenter):
         super().__init__(services)
         actions = services.actions
         self._status = services.status
+        self._question: Message | None = None
         available, jobs = services.state.availability, services.state.jobs
         actions.bind(actions.baseline, self._baseline, available.why_not_speak)
         actions.bind(actions.accelerated, self._accelerated, available.why_not_accelerate)
@@ -26,11 +28,13 @@ class SynthesisPresenter(Presenter):
 
     def _ask_if_long(self, setting: Setting, synthesise: Callable[[], None]) -> None:
         """Synthesise at once; ask first if it will take minutes."""
+        self._notices.banner.withdraw(self._question)  # It may be about another text.
         if not (long := self._state.cost.why_ask(setting)):
             synthesise()
             return
         question = f"{long} It can be cancelled at any time (Esc)."
-        self._notices.ask(question, ("Speak the whole text",), lambda _: self._actions.attempt(synthesise), "info")
+        choices = ("Speak the whole text",)
+        self._question = self._notices.ask(question, choices, lambda _: self._actions.attempt(synthesise), "info")
 
     def cancel(self) -> None:
         """Cancel the job under way; the next begins."""

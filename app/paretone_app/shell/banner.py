@@ -174,6 +174,11 @@ class Banner(QWidget):
         if card is not None and card in self._cards:
             self._take_away(card)
 
+    def withdraw(self, question: Message | None) -> None:
+        """Remove the card of ``question``, if it is shown."""
+        for card in [one for one in self._cards if one.message is question]:
+            self._take_away(card)
+
     def dismiss_newest(self) -> bool:
         """Remove the newest card that neither asks nor reports data at risk; returns whether one was removed."""
         told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]

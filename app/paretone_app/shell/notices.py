@@ -78,9 +78,9 @@ class Notices(QObject):
 
     def ask(
         self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = WARNING
-    ) -> None:
+    ) -> Message:
         """Show ``question``; ``answered`` receives the choice that the user presses."""
-        self._put(Message(question, level, tuple(choices), answered))
+        return self._put(Message(question, level, tuple(choices), answered))
 
     def look_back(self) -> None:
         self.missed = 0
@@ -90,13 +90,14 @@ class Notices(QObject):
         self.missed += 1
         self.history_changed.emit()
 
-    def _put(self, message: Message) -> None:
+    def _put(self, message: Message) -> Message:
         message = replace(message, sentence=localised(message.sentence))
         self.history.append(Said(datetime.now(), message.level, message.sentence))
         self.place()
         self.banner.show_message(message)
         announce(self.banner, message.sentence)
         self.history_changed.emit()
+        return message
 
     def note(self, text: str, level: Level = Level.INFO) -> None:
         self.noted.emit(level, text)

@@ -33,6 +33,11 @@ LETTERS_A_SECOND = 15.0
 """Characters of English text per second of speech."""
 
 
+def _letters(text: str) -> float:
+    """Characters of ``text``; shorter texts take as long as a second of speech."""
+    return max(LETTERS_A_SECOND, len(text.strip()))
+
+
 class Cost(QObject):
     """Cost of the chosen model; unknown before its first synthesis."""
 
@@ -43,7 +48,7 @@ class Cost(QObject):
         super().__init__(parent)
         self._selection, self._artefacts = selection, artefacts
         self.operations: OperationCounts | None = None
-        self.measured: dict[Setting, tuple[Measurements, int]] = {}
+        self.measured: dict[Setting, tuple[Measurements, float]] = {}
         """Last measurements per setting (seed ignored), with the number of characters spoken."""
         self._places: dict[str, tuple[str, str]] = {}
         """By model: weights and device of its last measurements."""
@@ -62,7 +67,7 @@ class Cost(QObject):
         if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
             self.measured.pop(setting, None)  # Newest last.
-            self.measured[setting] = take.measurements, len(take.text.strip())
+            self.measured[setting] = take.measurements, _letters(take.text)
             while len(self.measured) > 500:  # A day of takes makes thousands.
                 del self.measured[next(iter(self.measured))]
         if event.operations is not None and take.setting.model == self._selection.model_id:
@@ -85,7 +90,7 @@ class Cost(QObject):
 
     def expected_seconds(self, setting: Setting, text: str | None = None) -> float | None:
         """Expected seconds for ``text``, by default the selected one; ``None`` before the model's first take."""
-        letters = len((self._selection.text if text is None else text).strip())
+        letters = _letters(self._selection.text if text is None else text)
         same = self.measured.get(replace(setting, seed=0))
         if same is not None:
             return same[0].seconds / same[1] * letters

@@ -11,7 +11,7 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
-from paretone.setting.knobs import Knob
+from paretone.setting.knobs import Choice, Knob
 from paretone.techniques import problems
 from paretone.techniques.base import GROUPS, Technique
 from paretone.techniques.published import offered
@@ -149,7 +149,8 @@ class SetupPresenter(Presenter):
             paper = f"{one.paper.title}, {one.paper.reference}"
             meaning = " ".join(filter(None, (one.summary, fit.why, gain_details(gain), f"{paper}.")))
             cells = one.benefit or one.summary, here, gain_words(gain) if gain else "", one.paper.reference
-            more = " ".join((one.title, one.paper.title, one.paper.reference, one.benefit))
+            values = [value for knob in one.knobs if isinstance(knob, Choice) for value in knob.values]
+            more = " ".join((one.title, one.paper.title, one.paper.reference, one.benefit, *values))
             use, detail = partial(self._use, one.name), "in use" if used else ""
             why_not = self._why_impossible(one)
             yield Findable(title, "Technique", detail, meaning, use, why_not, more, one.listed_in, cells)

@@ -19,6 +19,7 @@ from paretone_app.features.palette import Palette
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.presenter import size_text
 from paretone_app.shell.window import MainWindow
+from paretone_app.state.cost import LETTERS_A_SECOND
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.layouts import Scrolled
 from tests.app.conftest import SMALL, activated, chosen
@@ -139,6 +140,14 @@ def test_the_size_is_told_or_why_it_is_not_known() -> None:
     assert size_text(PlainError("There is no network.")) == "The size is not known: There is no network."
 
 
+def test_a_question_about_a_long_text_goes_once_another_is_to_be_spoken(window: MainWindow) -> None:
+    for minutes in (10, 20):
+        window.state.selection.set_text("x" * round(60 * minutes * LETTERS_A_SECOND))
+        window.action.baseline.trigger()
+    (card,) = window.notices.banner.cards
+    assert "about 20 min of speech" in card.message.sentence
+
+
 def opened(window: MainWindow, qtbot: QtBot) -> Palette:
     """The list, opened by its key."""
     activated(window, qtbot).panels["setup"].text.setFocus()
@@ -148,7 +157,7 @@ def opened(window: MainWindow, qtbot: QtBot) -> Palette:
     return found
 
 
-@pytest.mark.parametrize("words", ["step pru", "stpe pruning", "Accelerating Flow-Matching", "well-placed steps"])
+@pytest.mark.parametrize("words", ["step pru", "stpe pruning", "Accelerating Flow-Mat", "well-placed steps", "EPSS"])
 def test_a_technique_is_found_by_words_and_added_by_keys(window: MainWindow, qtbot: QtBot, words: str) -> None:
     setup, selection = window.panels["setup"], window.state.selection
     found = opened(window, qtbot)
