@@ -26,7 +26,7 @@ from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Difference, Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
-from paretone.techniques import find, wording
+from paretone.techniques import changed_options, find, wording
 from paretone_app.numbers import fixed, general, localised, times
 
 
@@ -215,13 +215,8 @@ def setting_text(setting: Setting) -> str:
         entry = catalogue.entry(setting.model)
     except SettingError:
         return f"{techniques}, seed {setting.seed}"
-    return ", ".join((techniques, *changed_options(entry, setting.options), f"seed {setting.seed}"))
-
-
-def changed_options(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]:
-    """The ``options`` that differ from the model's defaults, each with its title, such as ``Guidance 1``."""
-    usual = entry.options_with()
-    return option_words(entry, {name: value for name, value in options.items() if value != usual.get(name)})
+    changed = {name: setting.options[name] for name in changed_options(setting)}
+    return ", ".join((techniques, *option_words(entry, changed), f"seed {setting.seed}"))
 
 
 def option_words(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from paretone.measure.processor_time import busy_line
 from paretone.models import catalogue
 from paretone.models.voices import shown_name
 from paretone.serving.records import MARKS
-from paretone.setting.knobs import NO_VALUES, Choice, Knob, Number
+from paretone.setting.knobs import Choice, Knob, Number
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.gains import published_rows
 from paretone.studies.paired import SIGN_NOTE, caution
@@ -19,7 +19,7 @@ from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
 from paretone.studies.store import StoredTrial
 from paretone.studies.study import BASELINE, duration
-from paretone.techniques import find
+from paretone.techniques import changed_options, find
 from paretone.wording import counted, grouped, percent, plain
 
 _SHOWN = (
@@ -39,8 +39,7 @@ def shown(results: Results) -> tuple[Metric, ...]:
 
 
 def figure_text(one: Metric, figure: Estimate | None) -> str:
-    """A figure of ``one`` without the unit, with its interval in brackets, if any; a rate without an interval has its
-    number of words."""
+    """A figure of ``one`` without unit, with its interval, if any, in brackets; a rate without one: with its words."""
     if figure is None:
         return "–"
     value, low, high = map(one.spelt, figure.ends)
@@ -187,19 +186,16 @@ def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
 
 
 def setting_title(one: SettingResult) -> str:
-    """The setting's name in the study, with the mark of a server's load; otherwise its techniques and differences from
-    the model's defaults."""
+    """Name in the study, with the mark of a server's load; without: techniques and differences from the defaults."""
     name = one.name if one.name not in ("", BASELINE) else described(one.setting)
     return f"{name} ({one.mark})" if one.mark else name
 
 
 def described(setting: Setting) -> str:
     """Description such as ``Step pruning 7, guidance 1``; all options by name if the model is no longer there."""
-    entry = catalogue.find(setting.model)
-    usual = entry.options_with() if entry else NO_VALUES
+    entry, changed = catalogue.find(setting.model), changed_options(setting)
     names = [knob.name for knob in entry.options] if entry else setting.options
-    changed = [one for one in names if one in setting.options and setting.options[one] != usual.get(one)]
-    options = [option_words(setting, one) for one in changed]
+    options = [option_words(setting, one) for one in names if one in changed]
     return ", ".join([*([_technique(one) for one in setting.techniques] or ["baseline"]), *options])
 
 

@@ -10,6 +10,7 @@ from paretone.setting.setting import Difference
 from paretone.techniques.base import Technique
 from paretone.techniques.registry import applying_to, find, problems, technique, techniques
 from paretone.techniques.resolving import (
+    changed_options,
     compatibility_of,
     conflict,
     foreseen,
@@ -24,6 +25,7 @@ from paretone.techniques.resolving import (
 __all__ = [
     "Technique",
     "applying_to",
+    "changed_options",
     "compatibility_of",
     "conflict",
     "find",

@@ -19,7 +19,7 @@ from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
 from paretone.models.declaration import Model
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import NO_VALUES, Values, checked
 from paretone.setting.plan import (
     WHOLE,
     FlowPlan,
@@ -88,6 +88,20 @@ def _plan(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact], *, l
 def options_in_force(setting: Setting) -> Values:
     """All sampler options in force under ``setting``. Raises :class:`SettingError`."""
     return foreseen(setting).options
+
+
+def changed_options(setting: Setting) -> tuple[str, ...]:
+    """Options that differ from the model's defaults, without those that a technique replaces by a knob of its own."""
+    model = catalogue.find(setting.model)
+    usual = model.options_with() if model else NO_VALUES
+    changed = tuple(name for name, value in setting.options.items() if value != usual.get(name))
+    if not any(name in one.knobs for one in setting.techniques for name in changed):
+        return changed
+    try:
+        effective = options_in_force(setting)
+    except SettingError:
+        return changed
+    return tuple(name for name in changed if effective[name] == setting.options[name])
 
 
 def conflict(setting: Setting, name: str = "") -> str | None:

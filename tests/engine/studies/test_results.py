@@ -144,8 +144,8 @@ def test_the_front_and_who_is_heard(folder: Path) -> None:
     assert all(one.path.is_file() and one.understood == "heard" for one in heard)
     assert [setting_title(one) for one in found.settings][1:] == [
         "Quick",
-        "Step pruning 2, steps 4, step grid uniform, cross-fade 0",
-        "Step pruning 3, steps 4, step grid uniform, cross-fade 0",
+        "Step pruning 2, cross-fade 0",
+        "Step pruning 3, cross-fade 0",
     ]
 
 

@@ -13,12 +13,12 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.declaration import Model
-from paretone.techniques import applying_to
+from paretone.techniques import applying_to, changed_options
 from paretone_app.features.studies import forms
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes, ServersEditor
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import BROAD, NEAR, set_look
-from paretone_app.state.differences import changed_options
+from paretone_app.state.differences import option_words
 from paretone_app.state.machine import Installing, Machine
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
@@ -317,7 +317,8 @@ class StudyMaker(QDialog):
             item.setToolTip(one.kind.tip if offered else one.kind.missing)
             if not offered and self.kind.currentData() == name:
                 self.kind.setCurrentIndex(self.kind.findData(EVERY))
-        changed = ", ".join(changed_options(catalogue.entry(self._setting.model), self._setting.options))
+        options = {one: self._setting.options[one] for one in changed_options(self._setting.baseline)}
+        changed = ", ".join(option_words(catalogue.entry(self._setting.model), options))
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "All options have their defaults.")
@@ -360,7 +361,7 @@ class StudyMaker(QDialog):
         self.path.setText(str(path))
 
     def _save(self, start: bool) -> None:
-        path = Path(self.path.text().strip())
+        path = Path(os.path.expanduser(self.path.text().strip()))
         if self.definition is None:
             return
         if path.suffix != ".toml":

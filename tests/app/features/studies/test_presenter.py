@@ -91,7 +91,7 @@ def test_a_study_is_run_and_filled_in(panel: StudiesPanel, window: MainWindow, t
     window.results.study_changed.connect(told.append)
     opened(window, write(tmp_path), qtbot)
     assert "3 settings, 6 takes" in panel.state
-    settings = (f"{one}, steps 4, cross-fade 0" for one in ("baseline", "Step pruning 2", "Step pruning 3"))
+    settings = (f"{one}, cross-fade 0" for one in ("baseline, steps 4", "Step pruning 2", "Step pruning 3"))
     assert [row[1:] for row in texts(panel)] == [[one, "0/2"] for one in settings]
     assert 'title = "Small"' in panel.file.toPlainText()
     progress: list[str] = []
