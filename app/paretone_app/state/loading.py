@@ -39,9 +39,8 @@ class Loading(QObject):
     def load_model(
         self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
     ) -> None:
-        """Choose ``model`` and load it once the waiting jobs of the present one are done. The present model stays if
-        that fails. A given ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is
-        used."""
+        """Choose ``model`` and load it after the waiting jobs of the present one, which stays if that fails. A given
+        ``device`` is kept for later loads; without ``vocoder`` (a folder) the model's last one is used."""
         chosen, before = self._selection, self.wanted
         for one in reversed(self._jobs.all):
             if one.kind is Kind.LOAD and not one.serves:
@@ -83,10 +82,13 @@ class Loading(QObject):
             job = self._jobs.find(event.job)
             if job is not None and job.group is not None:
                 self._jobs.loaded = job.group
-                self._known[job.group] = event.info, self._known.get(job.group, (None, None))[1]
+                info, operations = self._known.get(job.group, (None, None))
+                self._known[job.group] = event.info, operations
                 if job.group != self.wanted:
                     return  # Another model was chosen meanwhile, or jobs of another one wait.
                 chosen.vocoders[chosen.model_id] = self.wanted.vocoder
+                if self._cost.operations is None and info == event.info:
+                    self._cost.set_operations(operations)
             if event.info.id == chosen.model_id:
                 chosen.set_info(event.info)
         elif isinstance(event, Prepared):

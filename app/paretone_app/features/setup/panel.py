@@ -46,11 +46,10 @@ def _of_steps(state: AppState) -> list[str]:
     if ratio is not None:
         left, gain = percent(ratio, 1), fixed(1 / ratio, 2)
         return [*said, f"<b>{left}</b> of the baseline's operations are left, which allows {gain}× the speed."]
-    if state.selection.entry.family != FLOW or state.cost.operations is not None:
-        return [*said, "The saving is shown after a run."]
-    if prepared_entry(state.selection.setting) is None:
-        return [*said, "The saving is shown after one baseline."]
-    return [*said, "The saving is shown after calibration and one baseline."]
+    uncalibrated = prepared_entry(state.selection.setting) is not None and state.cost.plan is None
+    uncounted = state.selection.entry.family == FLOW and state.cost.operations is None
+    awaited = [one for one, lacks in (("calibration", uncalibrated), ("one baseline", uncounted)) if lacks]
+    return [*said, f"The saving is shown after {' and '.join(awaited) or 'a run'}."]
 
 
 def _of_tokens(state: AppState) -> list[str]:

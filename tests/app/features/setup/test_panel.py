@@ -21,7 +21,7 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.setup.spoken import PronounceDialog
 from paretone_app.widgets.layouts import Scrolled
 from tests.app.conftest import activated, typed
-from tests.app.presenters import Presenter, calibrated
+from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.test_boxes import reset_of, turn_wheel
 from tests.voices import FIRST
@@ -69,13 +69,23 @@ def test_a_conflict_is_told_and_forbids_what_needs_it(panel: SetupPanel, present
 
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
-    assert "shown after calibration" in panel.cost.text()
+    state, info = presenter.state, presenter.state.selection.info
+    assert "shown after calibration and one baseline." in panel.cost.text()
+    state.cost.set_operations(OPERATIONS)
+    assert "shown after calibration." in panel.cost.text()
+    state.cost.set_operations(None)
     for name, used in (("ditreducio", False), ("steps", True)):
         panel.techniques.groups[name].setChecked(used)
     assert "shown after one baseline" in panel.cost.text(), "nothing has to be calibrated"
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
-    assert percent(calibrated(presenter).cost.ops_ratio, 1) in panel.cost.text()
+    assert (gain := percent(calibrated(presenter).cost.ops_ratio, 1)) in panel.cost.text()
+    for model in ("lm-mini", info.id):
+        state.loading.load_model(model)
+        assert gain not in panel.cost.text()
+        state.follow(ModelLoaded(presenter.sent[-1].job, replace(info, id=model), 0.1))
+        state.jobs.handle(JobFinished(presenter.sent[-1].job))
+    assert gain in panel.cost.text(), "a model that is loaded again has the operations that were counted"
     panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique in use" in panel.cost.text()
 
@@ -135,8 +145,7 @@ def test_the_seed_and_its_lock_and_what_is_being_typed(panel: SetupPanel, presen
 
 
 def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) -> None:
-    """Knobs follow the technique that they are of, also those that are made when it is used; those with their defaults
-    are folded."""
+    """Knobs follow their technique, also those made on its use; those with their defaults are folded."""
     presenter.state.selection.switch("steps", True)
     presenter.state.selection.set_knob("ditreducio", "marked", 11.0)
     chain = [panel]
