@@ -121,8 +121,7 @@ def _what_stays_is_not_collected() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test finds the user's folder empty. (Pytest would look through the folders of all tests before to name one
-    more.)"""
+    """Every test finds the user's folder empty. (Pytest would search all former folders to name one more.)"""
     folder = _DATA / str(next(_NUMBERS))
     folder.mkdir()
     monkeypatch.setenv("PARETONE_DATA", str(folder))

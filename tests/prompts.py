@@ -19,8 +19,7 @@ TEXT, FOLLOWING = "We will meet at the old", "h"
 
 @pytest.fixture(scope="module")
 def short_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Until the module ends, the shipped voices say only the beginning of their prompts; nothing else of them
-    changes."""
+    """Until the module ends, the shipped voices say only the beginning of their prompts."""
     if is_thorough():
         yield
         return

@@ -234,8 +234,7 @@ def _ask(
 
 @contextmanager
 def session_bus(environment: dict[str, str]) -> Iterator[str]:
-    """The address of a message bus of our own, on which accessibility starts when it is asked for; skips where the
-    programs are not there."""
+    """Address of our own message bus, on which accessibility starts on request; skips without the programs."""
     if shutil.which("dbus-daemon") is None or not _SERVICE.exists():
         pytest.skip("needs an accessibility bus (packages dbus and at-spi2-core)")
     command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"]

@@ -11,8 +11,7 @@ import pytest
 
 
 def circle(imports: Mapping[str, set[str]]) -> list[str]:
-    """Modules of a circle in the order in which they import each other, the first once more at its end; none where
-    there is none."""
+    """Modules of a circle, in the order of their imports, the first once more at the end; none without one."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

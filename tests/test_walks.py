@@ -1,5 +1,4 @@
-"""How many files a stranger reads to follow one thing from end to end; ``resources/docs/architecture.md`` has the
-walks, with every file."""
+"""Files that a stranger reads to follow one thing from end to end: the walks of ``resources/docs/architecture.md``."""
 
 import re
 from collections.abc import Iterator

@@ -22,14 +22,12 @@ ENGINE = "engine"
 
 
 class Walk:
-    """Each checkpoint is an owner, a class or a module, and the name of a function of it; then, optionally, the name of
-    the only thread that counts. They are watched from the beginning, since a window keeps methods; :meth:`close` ends
-    that."""
+    """Each checkpoint is an owner, a class or a module, the name of its function and, optionally, of the only thread
+    that counts. They are watched from the beginning, since a window keeps methods; :meth:`close` ends that."""
 
     def __init__(self, **checkpoints: tuple[Any, ...]) -> None:
         self.stacks: dict[str, set[str]] = {name: set() for name in checkpoints}
-        """By checkpoint the files of ours, from the checkout, of the shortest way there: those that called it, and its
-        own."""
+        """By checkpoint, our files of the shortest way there: those that called it, and its own."""
         self._on = False
         self._patch = pytest.MonkeyPatch()
         for name, (owner, attribute, *thread) in checkpoints.items():

@@ -120,8 +120,7 @@ def collecting_later() -> Iterator[None]:
 
 
 def settle(window: MainWindow) -> None:
-    """Once ``window`` is built, and once more with the engine's libraries, exempt what is there from collections, which
-    would stop frames."""
+    """Exempt what is there from collections, which stop frames: once ``window`` is built, and again with the engine."""
 
     def built() -> None:
         gc.freeze()

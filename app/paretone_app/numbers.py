@@ -5,8 +5,7 @@ import re
 from paretone import wording
 
 _POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
-"""The point of a number; not of a version such as 1.2.3, a paper id such as 2509.09748, a name such as w-0.67, a
-path or link."""
+"""The point of a number; not of a version (1.2.3), a paper id (2509.09748), a name (w-0.67), a path or a link."""
 _NUMBER = re.compile("[+−]?\\d[\\d.,\u202f]*")
 _NARROW_SPACE, _DIGIT_SPACE, _POINT_SPACE = "\u202f", "\u2007", "\u2008"
 _sign = "."

@@ -212,8 +212,7 @@ def shared_posts() -> Iterator[Posts]:
 
 @pytest.fixture(scope="module")
 def surroundings(request: pytest.FixtureRequest) -> object:
-    """What must be there before the window that tests share: the fixture that the module names in ``BEFORE``, such as
-    a sound server."""
+    """What the shared window needs before: the fixture that the module names in ``BEFORE``, such as a sound server."""
     before = getattr(request.module, "BEFORE", "")
     return request.getfixturevalue(before) if before else None
 

@@ -1,5 +1,4 @@
-"""The engine of a window, held where a test wants it: what is to happen in the middle of a job then does, however fast
-or slow the machine is."""
+"""A window's engine, held where a test wants it: in the middle of a job, however fast or slow the machine is."""
 
 import threading
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""Damaging files of a kind at random and reading them: a sentence or a result, never a traceback, code that runs, or a
-wait."""
+"""Files damaged at random give a sentence or a result, never a traceback, code that runs, or a wait."""
 
 import contextlib
 import os

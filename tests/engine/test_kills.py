@@ -53,8 +53,7 @@ class Kind:
 
 # --- Killing ---------------------------------------------------------------------------------------------------------
 def killed(work: Callable[[Path], None], folder: Path, moment: float) -> bool:
-    """Let ``work`` write into ``folder`` in a process of its own, and kill it after ``moment`` seconds of that; whether
-    it was still at work."""
+    """Kill ``work``, a process that writes into ``folder``, after ``moment`` seconds; whether it still ran."""
     # A server with torch loaded makes processes in no time, so that they are killed at work.
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":

@@ -53,8 +53,7 @@ def test_places_and_modules_exist(document: Path) -> None:
 
 
 def test_the_architecture_has_a_line_for_every_folder() -> None:
-    """Each package of ``app`` and ``engine`` by its path, in the tables of one folder by its name; the README leads
-    there."""
+    """Each package of ``app`` and ``engine`` by path, by name in one folder's tables; the README leads there."""
     rows, within = set(), ""
     for folder, row in re.findall(r"^In `([^`]+)`|^\| `([^`]+)`", text(ARCHITECTURE), re.MULTILINE):
         within = folder or within

@@ -41,8 +41,7 @@ def shipped() -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel(shipped: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, since building leaves folders behind, and with what this environment has, not from a
-    network."""
+    """Built from a copy, since building leaves folders, and with this environment, not from a network."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in shipped:
         (source / name).parent.mkdir(parents=True, exist_ok=True)

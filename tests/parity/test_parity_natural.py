@@ -114,8 +114,7 @@ def decoder() -> NaturalDecoder:
 
 @contextmanager
 def rounding_as_the_original(decoder: NaturalDecoder) -> Iterator[None]:
-    """Round inputs of products to 256 levels between their extremes, zero among them: ONNX's
-    DynamicQuantizeLinear."""
+    """Round inputs of products to 256 levels between their extremes, with zero: ONNX's DynamicQuantizeLinear."""
 
     def rounded(module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
         (x,) = given

@@ -236,8 +236,7 @@ def test_parity_omnivoice_util_post_processing(fixture: Fixture, kind: str) -> N
 codecs = pytest.mark.parametrize("fixture", fixtures("ar", lambda description: "num_quantizers" in description))
 CODEC = 1e-5
 AUDIO = 5e-5
-"""Of speech, which is up to 1.4 loud and has come through all blocks: found were 5e-6 to 1.7e-5, by the processor's
-instructions."""
+"""Of speech up to 1.4 loud, after all blocks: found were 5e-6 to 1.7e-5, by the processor's instructions."""
 
 
 def decoder_of(fixture: Fixture) -> HiggsDecoder:

@@ -1,5 +1,4 @@
-"""Qwen3-TTS's prompts of every mode against the official code; two tiny releases, from the folder to sound, against the
-package's own calls."""
+"""Qwen3-TTS's prompts of every mode, and two tiny releases from folder to sound, against the official package."""
 
 import itertools
 from pathlib import Path

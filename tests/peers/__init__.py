@@ -1,3 +1,2 @@
-"""Comparisons with the official implementations (same weights, same output, before any technique), with recordings of
-people, of the checks of takes with damage, and of a study's driver with simulated workers; :mod:`tests.peers.__main__`
-runs them."""
+"""Comparisons with official implementations (same weights, same output, before any technique), recordings of people,
+damage that checks of takes find, and a study's driver on simulated workers; :mod:`tests.peers.__main__` runs them."""

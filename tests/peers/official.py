@@ -190,8 +190,7 @@ def measured_inside(package: Package, name: str, arguments: argparse.Namespace) 
 
 
 def import_models(package: Package = F5) -> None:
-    """Make the official classes importable, as ``f5_tts.model.cfm``: without what their files import and Paretone does
-    not run."""
+    """Make the official classes importable (``f5_tts.model.cfm``), without imports that Paretone does not run."""
     if package.models in sys.modules:
         return
     spec = importlib.util.find_spec(package.top)

@@ -702,9 +702,8 @@ def save_sheet(pictures: Sequence[QImage], path: Path) -> None:
 
 
 async def take_for_guides(window: MainWindow, folder: Path, names: Collection[str] = (), steps: int = 0) -> None:
-    """Save the pictures of the guides in ``folder``: all, or those called ``names``, with ``steps`` solver steps if
-    that is not 0. Raises :class:`paretone.errors.PlainError` after the others where a job failed, or a panel had
-    nothing to show."""
+    """Save the pictures of the guides in ``folder``: all, or ``names``, with ``steps`` solver steps unless 0. Raises
+    :class:`paretone.errors.PlainError` at the end where a job failed, or a panel had nothing to show."""
     failed: list[str] = []
     folder.mkdir(parents=True, exist_ok=True)
     window.show()

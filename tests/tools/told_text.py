@@ -125,8 +125,7 @@ def loading(told: str) -> Callable[..., SpeechModel]:
 def evaluate(
     one: Evaluation, work: Path, told: Sequence[str] = tuple(TOLD), say: Callable[[str], None] = print
 ) -> list[dict[str, object]]:
-    """Run the studies of ``told`` in the folder ``work``; rows of all figures by alignment and steps. Raises
-    :class:`PlainError`."""
+    """Run the studies of ``told`` in ``work``; all figures by alignment and steps. Raises :class:`PlainError`."""
     rows: list[dict[str, object]] = []
     for name in told:
         place = work / f"{name}.study"

@@ -268,8 +268,7 @@ class Deck(QObject):
 
     # --- Streams and other sounds ------------------------------------------------------------------------------------
     def begin_stream(self, rate: int, side: str = "") -> None:
-        """Play a take while it is made, which will be ``side``; A and B return when it has been heard, or at the next
-        key."""
+        """Play a take while it is made, as ``side``; A and B return when it has been heard, or at the next key."""
         self._leave_takes()
         if side not in ("", self.heard):
             self._heard_before, self.heard = self.heard, side

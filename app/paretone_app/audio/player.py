@@ -72,8 +72,7 @@ _BLOCKS_REMEMBERED = 256
 
 
 class BlockTimes:
-    """When blocks are heard, less a constant latency, of a device that asks for several of them at once: each begins
-    where the last one ended."""
+    """When blocks are heard, less a constant latency, if a device asks for several at once: one after the other."""
 
     def __init__(self) -> None:
         self._end = 0.0

@@ -85,8 +85,7 @@ class Presenter(QObject):
         return lambda path: self._actions.attempt(lambda: use(path))
 
     def _ask_for_file(self, title: str, kinds: str, use: Callable[[Path], object], of_engine: bool = False) -> None:
-        """Ask for an existing file and use it; report problems that the user can act on. ``of_engine``: one on the
-        engine's machine."""
+        """Ask for a file (``of_engine``: on the engine's machine) and use it; report what the user can mend."""
         if not (of_engine and self._ask_on_host(title, use, files=True)):
             file_dialogs.ask_for_file(self._window, title, kinds, self._attempting(use))
 
@@ -174,8 +173,7 @@ class Presenter(QObject):
 
 
 class StorePresenter(Presenter):
-    """A presenter of an artefact store: reports files that cannot be read or written, and writes the artefact in
-    use."""
+    """A presenter of an artefact store: reports unusable files, and writes the artefact in use."""
 
     state: ArtefactStore
 

@@ -109,8 +109,7 @@ _One = TypeVar("_One")
 class ListeningPlan:
     method: str
     conditions: tuple[Condition, ...]
-    """The unaccelerated one first: A of pairs, the reference of MUSHRA and of a staircase; a staircase's row follows
-    by rising speed."""
+    """The unaccelerated first: A of pairs, MUSHRA's and staircases' reference; a staircase's row by rising speed."""
     items: tuple[Item, ...]
     length: int
     """Trials, or pages of MUSHRA, at most one per item."""

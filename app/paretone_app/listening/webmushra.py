@@ -1,6 +1,5 @@
-"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, and whole tests for remote panels. Columns are
-those of its ``service/write.php``, in order. Conditions are named by their titles; the hidden reference and the anchors
-have webMUSHRA's names."""
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results in its format, with the columns of its ``service/write.php`` and
+our titles of conditions, its names of hidden reference and anchors; and whole tests for remote panels."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -108,8 +108,7 @@ class TableTwin(QWidget):
 
 class Chart(CursorCanvas):
     """Base of all charts. Subclasses draw into :attr:`frame`, describe the content and handle mouse and keys. Ctrl+C
-    copies the chart as a table, T shows the table. On paper, it is made for one drawing, and its points stay vector
-    shapes."""
+    copies the chart as a table, T shows it. On paper, it is made for one drawing, and its points stay vector shapes."""
 
     ideal, least = (32.0, 20.0), (18.0, 12.0)
     """Preferred and least size, in font heights."""

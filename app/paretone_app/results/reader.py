@@ -65,8 +65,7 @@ class Results(QObject):
         self.of_take: dict[str, list[str]] = {}
         """Keys of the points of each take, by take id."""
         self._of_setting: dict[tuple[str, str], list[str]] = {}
-        """Keys of the points of each setting (key in studies, fingerprint of its strategy table); those of studies
-        first."""
+        """Keys of each setting's points, studies' first (key in studies, fingerprint of its strategy table)."""
         self._of_takes: tuple[Point, ...] = ()
         self._of_servers: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()
@@ -333,8 +332,7 @@ class Results(QObject):
     # --- Takes --------------------------------------------------------------------------------------------------------
     @property
     def all_takes(self) -> tuple[TakeSummary, ...]:
-        """Finished takes: the library's, newest first, then those of open studies with visible points. An example is
-        both."""
+        """Finished takes: the library's, newest first, then open studies' with visible points. Examples are both."""
         parts = (one.parts for one in self.studies.values() if one.parts is not None)
         found = (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
         return tuple({one.id: one for one in reversed(found)}.values())[::-1]

@@ -26,8 +26,7 @@ WORDS = (
 
 
 class Greeting(QObject):
-    """Plays the example once the window is painted. The engine starts when take A was heard: its imports would make
-    the sound stutter."""
+    """Plays the example after the first paint. The engine starts when A was heard: its imports make sound stutter."""
 
     def __init__(self, window: MainWindow, settings: QSettings) -> None:
         super().__init__(window)

@@ -21,8 +21,7 @@ WEIGHTS = (REGULAR, STRONG)
 
 TIGHT, NEAR, GAP, WIDE, BROAD = 2, 4, 8, 12, 16
 GRID = (0, TIGHT, NEAR, GAP, WIDE, BROAD)
-"""Pixels: TIGHT within a group, NEAR between lines of one item, GAP between controls, WIDE between parts of a panel,
-BROAD between columns."""
+"""Pixels: TIGHT in a group, NEAR between an item's lines, GAP controls, WIDE parts of a panel, BROAD columns."""
 
 
 def text_font(base: QFont, size: float = BODY, strong: bool = False) -> QFont:
@@ -254,9 +253,8 @@ _GROUP = QPalette.ColorGroup
 
 
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
-    """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``: button text,
-    white if checked or selected. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown
-    name."""
+    """The icon ``name`` (a file of ``resources/icons/``, no suffix), coloured for ``palette``: button text, white if
+    checked or selected. Call again after changes of the palette. Raises ``FileNotFoundError`` for an unknown name."""
     colours, role = palette or QGuiApplication.palette(), QPalette.ColorRole.ButtonText
     active, disabled = (colours.color(one, role).name() for one in (_GROUP.Active, _GROUP.Disabled))
     return _coloured(name, active, disabled, ON_GROUND)

@@ -103,8 +103,7 @@ class Artefacts(QObject):
         return tuple(self._sources.values())
 
     def awaited(self, setting: Setting, jobs: Iterable[Job]) -> tuple[Job, UsedTechnique] | None:
-        """The last of ``jobs`` that prepares an artefact for ``setting``, and the technique's entry, to be completed by
-        :meth:`with_made`."""
+        """The last of ``jobs`` to prepare for ``setting``, and the entry that :meth:`with_made` completes."""
         for job in reversed(tuple(jobs)):
             request = getattr(job.command, "request", None)
             for entry in setting.techniques:

@@ -1,5 +1,4 @@
-"""The selection of each model: options, voice, techniques with knobs and weights, folder; saved as JSON between
-sessions."""
+"""Each model's options, voice, techniques with knobs and weights, and folder; saved as JSON between sessions."""
 
 from __future__ import annotations
 

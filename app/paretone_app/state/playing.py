@@ -50,8 +50,7 @@ class Playing(QObject):
     moved = Signal(float)
     """New position, in seconds from the beginning."""
     heard_at = Signal(str, float)
-    """The finished take heard, ``"A"`` or ``"B"`` (or a part of it), and the position in it in seconds; ``""`` if
-    neither."""
+    """Finished take heard, ``"A"`` or ``"B"`` (or a part of it), or ``""``, and the position in it in seconds."""
 
     streamed_at = Signal(str, float)
     """Likewise for the take being made, ``"A"`` or ``"B"``."""

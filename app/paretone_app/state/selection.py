@@ -230,8 +230,7 @@ class Selection(QObject):
         return catalogue.voices(model, folder)
 
     def voice_problem(self, audio: str, transcript: str) -> str:
-        """Why the chosen model cannot speak in the voice of a recording, or ``""``. A host itself checks this for the
-        models that lie there."""
+        """Why the chosen model cannot speak in the voice of a recording, or ``""``; a host itself checks its models."""
         if self.elsewhere is not None and not self.entry.bundled:
             return ""
         return catalogue.voice_problem(Path(audio), self.model_id, self.model_folder, transcript)

@@ -217,8 +217,7 @@ class Synthesis(QObject):
     remeasured = Signal(object)
     """A take timed again, A or B, with the medians."""
     timing_ended = Signal(str)
-    """Timing ended: which of A and B was left out and what a cancelled job kept, in sentences; ``""`` if both were
-    timed as asked."""
+    """Timing ended: which of A and B was left out, and what a cancelled job kept, in sentences, or ``""``."""
 
     def __init__(
         self,
@@ -304,8 +303,7 @@ class Synthesis(QObject):
         return self._problem(loaded, wanted)
 
     def _problem(self, info: ModelInfo, wanted: Wanted) -> str:
-        """Why the loaded model refuses the setting, as a sentence, or ``""``. Cached, because every refresh asks and
-        resolving a plan is slow."""
+        """Why the loaded model refuses the setting, or ``""``; cached: resolving is slow, and every refresh asks."""
         asked = (info, wanted.setting, *wanted.artefacts)
         for known, reason in self._resolved:
             if len(known) == len(asked) and all(one is other for one, other in zip(known, asked, strict=True)):

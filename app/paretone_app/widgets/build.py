@@ -174,8 +174,7 @@ def row(*parts: Placed) -> QWidget:
 
 
 def above_close(dialog: QDialog, *parts: Placed, cancels: bool = False) -> QDialogButtonBox:
-    """Lay out ``parts`` in ``dialog``, above the row of buttons, which is returned with a button to close, or one that
-    ``cancels``."""
+    """Lay out ``parts`` above a row of buttons, which is returned: with one to close, or one that ``cancels``."""
     kinds = QDialogButtonBox.StandardButton
     buttons = QDialogButtonBox(kinds.Cancel if cancels else kinds.Close)
     buttons.rejected.connect(dialog.reject)

@@ -324,8 +324,7 @@ class FlowPlan(Plan):
     """Whether the grid's first step is halved, for a solver that takes two evaluations there."""
     stepper: Part | None = None
     """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
-    the grid (steps + 1 values) and the model's own step, :data:`paretone.sampling.flow.Follow`. One evaluation per
-    step."""
+    the grid (steps + 1 values) and the model's step, :data:`paretone.sampling.flow.Follow`. One evaluation per step."""
     combining: Part | None = None
     """Changes how the branches' velocities become one: called for each passage as ``function(combine, **arguments) ->
     combine`` with the model's own :data:`paretone.sampling.flow.Combine`, including the plan's guidance. The new one

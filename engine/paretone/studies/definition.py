@@ -50,9 +50,8 @@ _ONE_NAME = (
 
 
 def read(path: str | Path, results: Path | None = None) -> Study:
-    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. If the folder ``results`` has
-    been begun, words without a pronunciation in the file keep those of that time. Raises :class:`StudyError` with the
-    file and the mistake."""
+    """Study in the file ``path``: JSON if the name ends in ``.json``, otherwise TOML. In begun ``results``, words
+    without a pronunciation in the file keep those of that time. Raises :class:`StudyError` with file and mistake."""
     path = Path(path)
     return parse(values(path), str(path), path.parent, None if results is None else pronunciations_in(results))
 

@@ -171,8 +171,7 @@ _FIELDS = {
     "nat_mos": ("naturalness MOS by listeners", "listening:naturalness_mos"),
     "sim_mos": ("similarity MOS by listeners", "listening:similarity_mos"),
 }
-"""Fields of a point, in words, with the figure that the same judge or listening test gives here; those without one are
-told, not drawn."""
+"""Fields of a point in words, with the same judge's or test's figure here; those without one are not drawn."""
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,7 @@ def _loads(fields: Fields, where: str) -> Iterator[Level]:
 
 
 def _recordings(given: object, root: Path, where: str) -> Iterator[tuple[dict[str, object], Voice | None]]:
-    """Option and voice of each recording to clone; ``true``: that of each voice of the study, ``false``: none is
-    sent."""
+    """Option and voice of each recording to clone; ``true``: each voice of the study, ``false``: none is sent."""
     for one in given if isinstance(given, list) and given else [given or False]:
         if isinstance(one, bool):
             yield {CLONED: True} if one else {}, None
@@ -152,8 +151,7 @@ def _nested(fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def target_of(candidate: Candidate, voice: Voice) -> Target:
-    """The server of ``candidate``, asked for ``voice`` unless its own fields name one, or for what it clones. Raises
-    :class:`PlainError`."""
+    """Server of ``candidate``, asked for its own voice, ``voice`` or what it clones. Raises :class:`PlainError`."""
     from paretone.serving.load import recorded
 
     options = candidate.setting.options

@@ -68,8 +68,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. ``candidates`` begin with all baselines and end with servers; ``ruled_out``: combinations refused,
-    with reasons."""
+    """A study. ``candidates``: all baselines first, servers last; ``ruled_out``: refused combinations, with reasons."""
 
     title: str
     model: str

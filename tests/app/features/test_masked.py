@@ -1,5 +1,4 @@
-"""A small masked model in the real window on the real engine: spoken whole and in blocks, heard, and what is not for
-it."""
+"""A small masked model in the real window on the real engine: heard whole, in blocks, and what is not for it."""
 
 from collections.abc import Iterator
 from pathlib import Path

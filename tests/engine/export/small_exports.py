@@ -113,8 +113,7 @@ class Exported:
         return list(said.trace.decoding.tokens)
 
     def scores(self, tokens: Sequence[int]) -> Tensor:
-        """What the profile's model scores after the first passage's prompt and after each of ``tokens``, (tokens + 1,
-        codes + stops)."""
+        """Scores of the profile's model after the first prompt and each of ``tokens``, (tokens + 1, codes + stops)."""
         model, request = self._requests()[0]
         return after_prompt(model, request, len(tokens)).logits(tokens, len(tokens) + 1)
 

@@ -25,8 +25,7 @@ def small_transformer(
 
 
 def small_model(codes: int = 20, stops: int = 2, stop_score: float = 0.0, seed: int = 0) -> TokenModel:
-    """A token model in float64, so that one block and single tokens choose alike; ``stop_score`` is added to the
-    scores of stop ids."""
+    """A token model in float64: one block and single tokens choose alike; ``stop_score`` raises stop ids' scores."""
     transformer = small_transformer(QWEN, seed, torch.float64)
     generator = torch.Generator().manual_seed(seed + 1)
     rows, width = codes + stops, transformer.config.hidden

@@ -76,8 +76,7 @@ class Growing(Cluster):
 
 
 def kill(cluster: Nodes, node: Node) -> None:
-    """Kill ``node`` with its workers: these would otherwise go on for a second or so, in which they may do all that is
-    left."""
+    """Kill ``node`` with its workers, which would otherwise go on for a second and do what is left."""
     (raylet,) = node.all_processes["raylet"]
     workers = psutil.Process(raylet.process.pid).children(recursive=True)
     cluster.remove_node(node, allow_graceful=False)

@@ -56,8 +56,7 @@ STEPS = 2
 
 
 def whole_and_resumed(make: Callable[[], Recipe], folder: Path) -> tuple[Any, Any]:
-    """The recipe after two steps in one run, and after a step, a stop and another. The first run's work folder is
-    ``whole`` in ``folder``."""
+    """The recipe after two steps in one run (in ``folder`` / ``whole``), and after a step, a stop and another."""
 
     def session(name: str, resume: bool = False) -> TrainingSession:
         made = TrainingSession(make(), folder / name, Budget(steps=STEPS), report=lambda line: None)

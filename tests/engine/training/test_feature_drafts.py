@@ -1,5 +1,4 @@
-"""Drafts that read their target's hidden states: exact whatever they propose, drafted as they were trained, learnt,
-saved and found."""
+"""Drafts that read their target's hidden states: exact, drafted as they were trained, learnt, saved and found."""
 
 import copy
 from dataclasses import replace

@@ -157,8 +157,7 @@ class Panels:
         await self._close_study()
 
     async def run_study(self, path: Path) -> None:
-        """Open the study in ``path``, run it, and close it. Raises :class:`paretone.errors.PlainError` when it
-        fails."""
+        """Open the study in ``path``, run and close it. Raises :class:`paretone.errors.PlainError` when it fails."""
         window, studies = self._window, self._window.features.find(StudiesPresenter)
         studies.open(path)
         await until(lambda: studies.summary is not None and studies.summary.file == path, window, PATIENCE)

@@ -35,8 +35,7 @@ class Reading:
     """Counts, and memory in megabytes (10⁶ bytes)."""
 
     memory: float
-    """Resident set size. (Not the proportional one: that grows as soon as another process that uses the same libraries
-    ends.)"""
+    """Resident set size. (The proportional one grows when another process with the same libraries ends.)"""
     anonymous: float
     """The part of it that no file stands for, which is where leaks are."""
     threads: int

@@ -59,8 +59,7 @@ class TokenStrip(LineCanvas):
         self.setAccessibleName("Tokens along time")
 
     def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
-        """Show tokens in time order, each 1 / ``rate`` seconds long. Cursor and playhead stay if tokens are only
-        appended."""
+        """Show tokens in time order, each 1 / ``rate`` s long. Cursor and playhead stay if tokens are only appended."""
         before, self.tokens, self._rate = self.tokens, tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self.tokens), default=0)
         if not before or self.tokens[: len(before)] != before:

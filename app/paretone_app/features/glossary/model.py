@@ -1,5 +1,4 @@
-"""All terms, collected from the declarations of techniques, trainings, views, models, metrics and features; their
-search."""
+"""All terms of techniques, trainings, views, models, metrics and features, and their search."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -104,8 +104,7 @@ class GridPanel(QWidget):
         self._show()
 
     def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
-        """Show the grid in use; ``None`` if the selection has none. ``searched``: the search by ``objective`` that
-        found it, if known."""
+        """Show the grid in use, if any. ``searched``: the search by ``objective`` that found it, if known."""
         self._grid, self._searched, self._objective = grid, searched, objective
         self._show()
 

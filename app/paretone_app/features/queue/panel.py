@@ -93,8 +93,7 @@ class QueuePanel(ShownPanel):
         return self._jobs[row] if 0 <= row < len(self._jobs) and self.table.selectedItems() else None
 
     def show_jobs(self, jobs: Sequence[Row], left: bool) -> None:
-        """Show these, the running one first; the chosen one stays chosen. ``left``: whether some are of the last
-        session."""
+        """Show these, the running one first; the choice stays. ``left``: whether some are of the last session."""
         self.go_on.setVisible(left)
         chosen, at, column = self.chosen, self.table.currentRow(), max(0, self.table.currentColumn())
         self._jobs = list(jobs)

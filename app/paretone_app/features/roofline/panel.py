@@ -1,5 +1,4 @@
-"""Roofline: the measured time of every component against its least time on this machine, without techniques (A) and
-with them (B)."""
+"""Roofline: the time of every component against its least on this machine, without techniques (A) and with them (B)."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

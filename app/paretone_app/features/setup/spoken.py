@@ -1,5 +1,4 @@
-"""*As spoken*: what the bundled models read in the text, with what was written otherwise in bold; and *Pronounce as…*,
-which teaches them a word."""
+"""*As spoken*: what the bundled models read, in bold where it is written otherwise; *Pronounce as…* teaches a word."""
 
 from __future__ import annotations
 

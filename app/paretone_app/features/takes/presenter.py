@@ -36,8 +36,7 @@ from paretone_app.widgets.action import Action
 
 
 class TakeJudging(QObject):
-    """Runs judges on takes at idle times. A new job cancels the judging, which is repeated later; the job waits at
-    most a third of a second."""
+    """Runs judges on takes at idle times. A new job waits a third of a second at most; judging is repeated later."""
 
     judged = Signal(str, object, object)
     """A take's id, the judges' figures by name, and its faults."""

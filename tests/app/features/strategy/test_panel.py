@@ -1,5 +1,4 @@
-"""The Strategy panel as people use it: real key presses and clicks on the cells of the real widget. Calibrations
-outlive the window."""
+"""The Strategy panel as people use it: real keys and clicks on the real widget. Calibrations outlive the window."""
 
 import itertools
 import shutil

@@ -112,8 +112,7 @@ def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> No
 
 
 def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork) -> None:
-    """Network, guidance, scoring and committing together: whatever brings a number to the processor would make it wait
-    for a graphics card."""
+    """Network, guidance, scoring and committing: a number for the processor would make it wait for a graphics card."""
     fused, noise = FusedMasked.of(network), SeededCanvasNoise(0, torch.device("cpu"))
     runs = fused.begin(request(), 2.0), KeptPrefixRun(fused, request(), 2.0, 2)
     guides, rules = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH), Rules(class_temperature=0.5)
