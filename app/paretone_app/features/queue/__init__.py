@@ -8,5 +8,5 @@ FEATURE = Feature(
     "paretone_app.features.queue.presenter:QueuePresenter",
     (Place("queue", "Queue", Region.BELOW, workspaces=(LISTEN, INSPECT, EXPLORE, TRAIN)),),
     keys=(("earlier, later; cancel", "Alt+Up, Alt+Down; Del"),),
-    about="What runs, what waits, and when it is done.",
+    about="Queue shows what runs, what waits, and when it is done.",
 )
