@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -140,19 +141,21 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, console: Console) -> N
     assert "<h2>Answer</h2>" in (path.with_suffix(".study") / "report" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_signal_keeps_what_is_finished(file: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    from paretone.commands.terminal import Terminal
-    from paretone.session.events import Event, Progress
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_signal_keeps_and_counts_what_is_finished(
+    file: Path, console: Console, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    from paretone.studies.execution import TaskRunner
 
-    hear = Terminal.hear
-
-    def interrupted(self: Terminal, event: Event) -> None:
-        hear(self, event)
-        if isinstance(event, Progress) and event.done == 5:
+    def interrupted(*heard: object) -> tuple[()]:
+        if next(made) == 5:
             signal.raise_signal(signal.SIGTERM)
+        return ()
 
+    made = count(1)
+    file.write_text(f"batch = {batch}\n{file.read_text()}")
     with monkeypatch.context() as patched:
-        patched.setattr(Terminal, "hear", interrupted)
+        patched.setattr(TaskRunner, "hear", interrupted)
         err = console.refusal("study", "run", file, code=cli.TERMINATED)
     assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to resume." in err
     with Store(file.with_suffix(".study")) as store:

@@ -27,6 +27,7 @@ from paretone.wording import counted
 NAME = "serve"
 SUMMARY = "Serve this machine's engine to a window elsewhere, or speech over HTTP."
 LOCAL = ("127.0.0.1", "::1", "localhost")
+ENGINE_ONLY, SHARED = ("grace", "stay"), ("host", "port", "token", "usual", "speech_api", "run", "json", "quiet")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +49,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--batch", type=arguments.at_least(1), default=1, metavar="N", help=once)
     speak.declare_setting(parser)
     arguments.add_voice(parser.add_argument_group("speech"))
+    parser.set_defaults(usual=vars(parser.parse_args([])))
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     share_one_heap()  # It runs for days, and each request may have its own thread.
+    for name, value in vars(options).items():
+        if (name in ENGINE_ONLY) == options.speech_api and name not in SHARED and value != options.usual.get(name):
+            why = "is not for an engine, which follows its window; to serve speech over HTTP, add --speech-api"
+            why = "is for an engine only; leave it out to serve speech" if options.speech_api else why
+            raise SettingError(f"--{name.removesuffix('_published').replace('_', '-')} {why}.")
     if not options.speech_api:
         return _run_engine(options, session)
     require_serving()
@@ -92,8 +99,6 @@ def _run_engine(options: argparse.Namespace, session: Session) -> Result:
     if options.host != LOCAL[0] or options.token:
         alone = f"An engine listens on {LOCAL[0]} only and makes its own token"
         raise SettingError(f"{alone}; leave --host and --token out.")
-    if given := [f"--{name}" for name in ("model", "profile", "technique", "voice") if getattr(options, name)]:
-        raise SettingError(f"An engine gets {given[0]} from its window; to serve speech over HTTP, add --speech-api.")
     where = server.state_file(data_folder())
 
     def ready(found: dict[str, Any], ends: str = "Ctrl-C ends it.") -> None:

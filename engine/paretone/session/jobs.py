@@ -182,9 +182,9 @@ class StudyObserver(MeasuringObserver, StudyFollower):
         self.post(events.Progress(self.job, done, total, self._seconds_left, text, title))
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
-        self.check()
         self._seconds_left = seconds_left
         self.post(events.Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+        self.check()  # After what it kept was counted.
 
     def pausing(self) -> bool:
         return self._pausing.is_set()

@@ -333,7 +333,10 @@ def test_nobody_beyond_this_machine_is_served_without_a_token(console: Console) 
         said = console.refusal("serve", "--speech-api", "--port", taken.getsockname()[1], code=2)
     assert said.startswith("Nothing can listen on 127.0.0.1, port "), "before a model is loaded"
     assert "makes its own token" in console.refusal("serve", "--host", "0.0.0.0", "--token", "x", code=2)
-    assert "to serve speech over HTTP, add --speech-api" in console.refusal("serve", "--voice", "anna", code=2)
+    for given in (("--voice", "anna"), ("--batch", 4), ("--waiting", 3), ("--as", "published"), ("--no-stream",)):
+        assert "to serve speech over HTTP, add --speech-api" in console.refusal("serve", *given, code=2)
+    for given in (("--grace", 4), ("--stay",)):
+        assert "for an engine only" in console.refusal("serve", "--speech-api", *given, code=2)
 
 
 @pytest.mark.parametrize(("host", "words"), [("127.0.0.1", "in use"), ("a..b", "idna"), ("none.invalid", "")])
