@@ -126,11 +126,11 @@ def told(say: Callable[[str], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def placed(kind: type[PlainError], where: object) -> Iterator[None]:
-    """Raise ``kind`` in place of a :class:`PlainError` within, with ``where`` before its sentence."""
+    """Raise ``kind`` in place of a :class:`PlainError` or a system's error within, with ``where`` before it."""
     try:
         yield
-    except PlainError as error:
-        raise kind(f"{where}: {error}") from error
+    except (PlainError, OSError) as error:
+        raise kind(f"{where}: {sentence(error, 'reading it')}") from error
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def require_usual_numbers(data: object, error: type[PlainError]) -> None:
         elif isinstance(value, list):
             left += [(f"{place}[{index}]", inner) for index, inner in enumerate(value)]
         elif is_of(value, int) and not -(2**63) <= value < 2**63:
-            raise error(f"{place} is too large a number: whole ones have 64 bits at most.")
+            raise error(f"{place} must be a whole number of at most 64 bits, not {shown(value)}.")
         elif isinstance(value, float) and not math.isfinite(value):
             raise error(f"{place} must be a number, not {value}.")
 
@@ -153,7 +153,8 @@ class Fields:
         return value
 
     def list(self, name: str) -> list[object]:
-        found: Any = self._typed(name, list, "a list", [])
+        of_tables = f" of tables, each headed [[{self._prefix}{name}]]" if isinstance(self.get(name), Mapping) else ""
+        found: Any = self._typed(name, list, f"a list{of_tables}", [])
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -163,7 +164,8 @@ class Fields:
         """A list of whole numbers from 0."""
         found = self._all(name, int, "whole numbers", default)
         if not found or min(found) < 0:
-            raise self._error(f"{self._prefix}{name} must be whole numbers from 0, at least one of them.")
+            given = shown(list(found))
+            raise self._error(f"{self._prefix}{name} must be whole numbers from 0, at least one of them, not {given}.")
         return found
 
     def table(self, name: str) -> Mapping[str, object]:

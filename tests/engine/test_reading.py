@@ -152,7 +152,7 @@ def test_the_field_at_fault_is_named(data: object, sentence: str) -> None:
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, float("nan")])
 def test_numbers_that_no_field_takes_are_named(value: float) -> None:
     require_usual_numbers({"a": [{"b": [2**63 - 1, -(2**63), 1e308, True, "10"]}]}, StudyError)
-    with pytest.raises(StudyError, match=r"^a\[1\]\.b (is too large a number|must be a number)"):
+    with pytest.raises(StudyError, match=r"^a\[1\]\.b must be a (whole )?number"):
         require_usual_numbers({"a": [0, {"b": value}]}, StudyError)
 
 

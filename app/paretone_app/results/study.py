@@ -322,7 +322,7 @@ def _lost_folder(file: Path, results: Results | None) -> str:
     except PlainError:
         values = results.definition if results is not None else {}
     folder = values.get("folder") if isinstance(values, Mapping) else ""
-    return folder if isinstance(folder, str) and folder and not Path(folder).exists() else ""
+    return folder if isinstance(folder, str) and folder and not os.path.exists(folder) else ""
 
 
 def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:

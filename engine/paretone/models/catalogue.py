@@ -108,7 +108,7 @@ def recognised(folder: Path) -> Model | None:
 def id_of(folder: str) -> str:
     """Id of the model in ``folder``, or with the file ``folder``; ``""`` if its layout does not say."""
     place = Path(folder).parent if Path(folder).is_file() else Path(folder)
-    found = recognised(place) if folder else None
+    found = recognised(place) if folder and "\0" not in folder else None
     return found.id if found and found.recognised(place) >= 0.5 else ""  # Otherwise only its name says so.
 
 

@@ -44,8 +44,8 @@ PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 _LARGEST_BYTES = 4 * 2**20
 _HASH = "manifest_sha256"
 _ONE_NAME = (
-    "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
-    '"steps.steps" = [5, 7] and steps = [8, 16].'
+    "A table holds a name only once; several tables of one name are headed [[name]]; if an option and a technique "
+    'share one, quote the technique\'s knob: "steps.steps" = [5, 7] and steps = [8, 16].'
 )
 
 
@@ -136,7 +136,7 @@ class _Reader:
             seeds=seeds,
             rounds=rounds,
             batch=batch,
-            judges=tuple(judge_named(name).name for name in fields.texts("judges")),
+            judges=tuple(dict.fromkeys(judge_named(name).name for name in fields.texts("judges"))),
             calibration=tuple(Utterance(text, utterances[0].voice) for text in calibration),
             search=search,
             folder=self._folder,
@@ -170,7 +170,7 @@ class _Reader:
             return by_name(named, {"paper": PAPER_SEEDS}, "list of seeds", "lists")
         seeds = self._fields.wholes("seeds", (0,))
         if len(set(seeds)) < len(seeds):
-            raise StudyError("a seed is given twice.")
+            raise StudyError(f"seeds names {max(seeds, key=seeds.count)} twice; leave one out.")
         return seeds
 
     def _evaluation(self) -> EvaluationSet | None:
@@ -188,8 +188,10 @@ class _Reader:
             found = [*evaluation.rows[: self._fields.whole("count", len(evaluation.rows), 1)]]
         else:
             found = [StudySentence(text, voice) for voice in self._voices() for text in self._sentences()]
-        if len({one.key for one in found}) < len(found):
-            raise StudyError("a sentence occurs twice for one voice; list it once, and use more seeds.")
+        if len(once := {one.key: one for one in found}) < len(found):
+            twice = next(one for one in found if once[one.key] is not one)
+            voice = twice.voice.title
+            raise StudyError(f"{shown(twice.text)} occurs twice for {voice}; list both once, and use more seeds.")
         return tuple(found)
 
     def _sentences(self) -> tuple[str, ...]:

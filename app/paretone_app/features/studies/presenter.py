@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -289,7 +290,7 @@ class StudiesPresenter(Presenter):
         require(self.why_not_run())
         seen = self._shown
         # The folder may be back, on a disk for example. On a cluster, the workers' folder counts.
-        if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
+        if seen.lost_folder and not os.path.exists(seen.lost_folder) and not ray:
             from paretone_app.features.studies.panel import lost_words
 
             self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())

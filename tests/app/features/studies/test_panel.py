@@ -143,7 +143,8 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, seen: OpenStudy, tmp
     folder = tmp_path / "seeds.study"
     small.finished(folder, small.study(sentences=["One sentence."], seeds=[0, 1]))
     model, tips = panel.table.study, []
-    for one in (seen, read_study(folder, tmp_path / "gone.toml")):
+    (tmp_path / "wrong.toml").write_text(f"folder = {'a' * 300!r}")  # A name that no file can have.
+    for one in (seen, read_study(folder, tmp_path / "wrong.toml")):
         show(panel, one)
         column = [each.name for each in model.metrics].index("real_time_factor") + 3
         tips.append(model.index(0, column).data(Qt.ItemDataRole.ToolTipRole))
