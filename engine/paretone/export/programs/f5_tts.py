@@ -92,7 +92,10 @@ def _readme(profile: Profile, account: Account, checkpoint: F5Checkpoint, weight
             'apply(cfm, "this folder")            # cfm: an f5_tts.model.CFM that holds the weights\n'
             "mel, _ = cfm.sample(prompt_mel, phone_ids, frames)"
         )
-        note = "\nThis model reads phones, one a frame, made from text by Paretone, not by the official package.\n"
+        note = (
+            "\nThis model reads phones, one a frame, made from text by Paretone, not by the official package, whose\n"
+            "`CFM.sample` adds a frame: at the same seed, its speech is one frame longer than Paretone's.\n"
+        )
     else:
         use = (
             "from f5_tts.api import F5TTS; import paretone_profile\n"
