@@ -111,8 +111,8 @@ class Companion(ABC):
         """:attr:`options` with the learning rates of a run, and ``more`` of it."""
         return replace(self.options, matrix_rate=rates.matrices, other_rate=rates.others, **more)
 
-    def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
-        """Follower of the run: ``follower`` after the companion's own callbacks at milestones."""
+    def following(self, recipe: CompanionRecipe, target: Path, work: Path, follower: Follower) -> Follower:
+        """Follower of the run to ``target``: ``follower`` after the companion's own callbacks at milestones."""
         return follower
 
     def figures(self, recipe: CompanionRecipe) -> Values:
@@ -135,13 +135,13 @@ def train_companion(
     make = companion.recipe(request, teacher, rates_of(request, companion, teacher), follower)
     recipe = make(gathered(request, teacher, follower), devices.choose(request.device))
     folder = (Path(request.export) if request.export else own_place(request.model)) / companion.kind
-    milestones = companion.following(recipe, folder, work, follower).milestone
+    shipped = teacher.root / companion.kind / recipe.file_name
+    target = folder / (recipe.file_name if request.export else own_name(shipped, request.model))
+    milestones = companion.following(recipe, target, work, follower).milestone
     session = TrainingSession(recipe, work, budget, intervals, follower.status, milestones)
     session.train(request.resume)
     metadata = recipe.metadata_after(session.seconds)
-    shipped = teacher.root / companion.kind / recipe.file_name
-    name = recipe.file_name if request.export else own_name(shipped, request.model)
-    target = save_with_log(partial(recipe.save, metadata=metadata), folder / name, work)
+    target = save_with_log(partial(recipe.save, metadata=metadata), target, work)
     summary, figures = recipe.summary(session.validation), companion.figures(recipe)
     return Trained(str(target), summary, figures, session.number, session.seconds, session.validation)
 

@@ -111,7 +111,8 @@ class Reporting(Passing, Follower):
 
 
 class KeptStages(Passing, Follower):
-    """Keeps a copy of the weights at each of ``stages``, and passes every milestone on."""
+    """Keeps a copy of the weights at each of ``stages``, and passes every milestone on. Stages before the step that a
+    run was resumed from are skipped: their weights are gone."""
 
     def __init__(
         self,
@@ -133,8 +134,13 @@ class KeptStages(Passing, Follower):
             stage = self._left.pop(0)
             path = self._path(stage)
             # A resumed run may have kept it before: then both logs begin with the same line.
-            ours, theirs = read_log(self._work / LOG)[:1], read_log(log_of(path))[:1]
-            if not path.exists() or ours != theirs or not ours:
+            ours, theirs = read_log(self._work / LOG), read_log(log_of(path))[:1]
+            if path.exists() and ours[:1] == theirs and ours:
+                continue
+            begun = [TrainingProgress(one["step"], 0.0, one["seconds"], None) for one in ours if "resumed" in one]
+            if begun and self._reached(begun[-1]) > stage:
+                self._follower.status(f"{path.stem} is not kept: the training had passed it when it was resumed")
+            else:
                 save_with_log(partial(self._save, stage=stage), path, self._work)
         self._follower.milestone(milestone)
 
@@ -198,6 +204,13 @@ class Run(Generic[Request]):
     follower: Follower
     """Of this process."""
 
+    def target(self, folder: Path, file_name: str) -> Path:
+        """Path of the result ``file_name``: where the request wants it, or in ``folder``, the user's."""
+        request = self.request
+        if request.export:
+            return Path(request.export) / file_name
+        return folder / own_name(Path(request.folder or self.chosen.folder) / folder.name / file_name, request.model)
+
 
 def begin(request: Request, chosen: Model, follower: Follower) -> Run[Request]:
     """Raises :class:`PlainError` if there is no training speech for ``chosen``, or the work folder cannot be used."""
@@ -226,9 +239,7 @@ def complete(recipe: FineTuning, run: Run, folder: Path, intervals: Intervals) -
     work, budget = Path(request.work), Budget(request.minutes, request.steps, request.epochs)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.train(request.resume)
-    shipped = Path(request.folder or run.chosen.folder) / folder.name / recipe.file_name
-    name = recipe.file_name if request.export else own_name(shipped, request.model)
-    target = Path(request.export or folder) / name
+    target = run.target(folder, recipe.file_name)
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
     summary, result = recipe.summary(session.validation), recipe.result

@@ -308,11 +308,11 @@ def fine_tune(
     rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
     recipe = GuidanceFree(subject, base, learning.origin, run.processes, replace(options, learning_rate=rates.others))
     folder = own_place(request.model) / WEIGHT_SETS
-    kept, stem = Path(request.export) if request.export else folder, Path(recipe.file_name).stem
+    target = run.target(folder, recipe.file_name)
     stages = KeptStages(
         request.stages,
         lambda milestone: milestone.step,
-        lambda stage: kept / f"{stem}-after-{stage:g}-steps.safetensors",
+        lambda stage: target.with_stem(f"{target.stem}-after-{stage:g}-steps"),
         recipe.save,
         Path(request.work),
         run.follower,

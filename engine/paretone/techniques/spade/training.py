@@ -260,7 +260,7 @@ class Student(Companion):
         options = self.options_at(rates, retained=self._retained(request, teacher, follower))
         return partial(StudentRecipe, teacher, options=options)
 
-    def following(self, recipe: CompanionRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+    def following(self, recipe: CompanionRecipe, target: Path, work: Path, follower: Follower) -> Follower:
         assert isinstance(recipe, StudentRecipe)
 
         def save(path: Path, stage: float) -> None:
@@ -269,7 +269,7 @@ class Student(Companion):
         return KeptStages(
             self.stages,
             lambda milestone: milestone.seconds / 60,
-            lambda stage: folder / f"{Path(recipe.file_name).stem}-after-{stage:g}-minutes.safetensors",
+            lambda stage: target.with_stem(f"{target.stem}-after-{stage:g}-minutes"),
             save,
             work,
             follower,

@@ -297,7 +297,8 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFree
     second, _ = _run(job, work=tmp_path / "again", steps=1)
     assert Path(second.checkpoint).name == "w-0.50-2.safetensors" and checkpoint.read_bytes() == content
     checkpoint.parent.rename(Path(job.folder) / WEIGHT_SETS)  # As if it had been shipped.
-    assert Path(_run(job, work=tmp_path / "third", steps=1)[0].checkpoint).name == "own-w-0.50.safetensors"
+    third = Path(_run(job, work=tmp_path / "third", steps=1, stages=(1,))[0].checkpoint)
+    assert third.name == "own-w-0.50.safetensors" and third.with_stem("own-w-0.50-after-1-steps").exists()
 
 
 def test_it_is_validated_on_an_evaluation_set(job: GuidanceFreeRequest):
@@ -424,6 +425,9 @@ def test_stages_are_kept_once_and_are_not_chosen_before_finished_weights(job: Gu
     (first, *_) = guidance_free.fitting(replace(known("f5-mini"), weight_sets=find_weight_sets([folder], base)), 0.5)
     assert first.path == tuned.checkpoint
     assert metadata_of(Path(tuned.checkpoint))["times"] == "uniform"
+    early.unlink()
+    assert "w-0.50-after-1-steps is not kept: " in str(_run(job, stages=(1, 3), times="uniform", resume=True)[1].lines)
+    assert not early.exists(), "its weights are gone"
     with pytest.raises(TrainingError, match="times = 'uniform', not 'swayed'"):
         _run(job, resume=True)
     with pytest.raises(SettingError, match="numbers of steps from 1"):
