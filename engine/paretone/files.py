@@ -288,6 +288,7 @@ def reason(error: OSError) -> str:
         errno.EROFS: "that disk can only be read; choose another folder",
         errno.ENOENT: "its folder does not exist; create it or choose another",
         errno.ENOTDIR: "its folder is a file; choose another",
+        errno.EEXIST: "a file has that name; choose another",
         errno.EISDIR: "it is a folder; choose a file's name",
         errno.EPIPE: "its reader has stopped",
         errno.ELOOP: "it is a symbolic link that leads back to itself; delete it or choose another name",

@@ -163,10 +163,10 @@ def make_corpus(
     with explained(TrainingError, f"The corpus could not be written to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         with database.held(folder / _LOCK, lambda: progress(0, len(utterances))):
-            path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
+            path, content = folder / _PLAN, json.dumps(asdict(options), indent=1).encode() + b"\n"
             if not path.exists():
-                write_atomically(path, content.encode())
-            elif path.read_text(encoding="utf-8") != content:
+                write_atomically(path, content)
+            elif path.read_bytes() != content:
                 raise TrainingError(f"{path} describes another corpus; choose another folder, or the same options.")
             speaker: Speaker | None = None
             for start in range(0, len(utterances), SHARD):
@@ -189,7 +189,7 @@ def open_corpus(folder: Path) -> Corpus[NaturalClip]:
         options = CorpusOptions(**parsed_json(read_text(folder / _PLAN)))
         shards = [_Shard(folder, start) for start in range(0, options.utterances, SHARD)]
         clips = [one for shard in shards for one in shard.open()]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, EOFError) as error:
         why = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.strerror:
             why = f"{Path(error.filename or folder).name}: {error.strerror.partition(';')[0]}"
@@ -229,9 +229,13 @@ class _Shard:
     def holds(self, utterances: Sequence[PlannedSentence]) -> bool:
         """Complete, and made of ``utterances``."""
         try:
-            return self._index()["utterances"] == _listed(utterances)
-        except (OSError, ValueError, KeyError):
+            return bool(self._arrays()) and self._index()["utterances"] == _listed(utterances)
+        except (OSError, ValueError, KeyError, TypeError, EOFError):
             return False
+
+    def _arrays(self) -> list[np.ndarray]:
+        """Mels and latents, which stay on the disk."""
+        return [np.load(self._path(ending), mmap_mode="r") for ending in ("mel.npy", "latents.npy")]
 
     def make(self, utterances: Sequence[PlannedSentence], teacher: Speaker, spoken: Callable[[int], None]) -> None:
         """Synthesise ``utterances`` with ``teacher``; ``spoken`` is called with the number finished."""
@@ -253,8 +257,7 @@ class _Shard:
     def open(self) -> list[tuple[NaturalClip, bool]]:
         """Every clip, and whether it is held out."""
         index = self._index()
-        mels = np.load(self._path("mel.npy"), mmap_mode="r")
-        latents = np.load(self._path("latents.npy"), mmap_mode="r")
+        mels, latents = self._arrays()
         clips, mel, latent = [], 0, 0
         for place, mel_frames, frames, symbols, lengths in index["clips"]:
             voice, text, delivery, held_out = index["utterances"][place]

@@ -81,18 +81,20 @@ def test_what_is_there_is_not_made_again_and_needs_no_teacher(tmp_path: Path):
     assert clip.mel.dtype == clip.latents.dtype == np.float16 and clip.mel.shape == (clip.frames, 100)
     assert clip.phones[-1][2] == pytest.approx(len(clip.latents) * 0.0125)
     assert opened.seconds == pytest.approx(sum(one.frames for one in opened.training) * 256 / 24000)
-    make_corpus(tmp_path, FEW, Hummer)
     with pytest.raises(TrainingError, match="describes another corpus"):
         make_corpus(tmp_path, CorpusOptions(voices=2, sentences=4), Hummer)
-    make_corpus(tmp_path, FEW, Hummer)
     path = tmp_path / "000005.json"
     index = json.loads(path.read_text(encoding="utf-8"))
     index["utterances"][0][1] = "Something else."
     path.write_text(json.dumps(index), encoding="utf-8")
+    (tmp_path / "000010.latents.npy").write_bytes(b"")  # Such as after a power cut.
     hummer = Hummer()
     corpus = make_corpus(tmp_path, FEW, lambda: hummer)
-    assert len(hummer.spoken) == 5
+    assert len(hummer.spoken) == 9
     assert "Something else." not in [one.text for one in corpus.training]
+    (tmp_path / "plan.json").write_bytes(b"\xff")
+    with pytest.raises(TrainingError, match="describes another corpus"):
+        make_corpus(tmp_path, FEW, Hummer)
 
 
 # --- The teacher ------------------------------------------------------------------------------------------------------
