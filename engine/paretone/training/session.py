@@ -358,6 +358,8 @@ class TrainingSession:
         except Cancelled:
             self._stop.set()
             return
+        for name, value in self.validation.items():
+            require_finite(value, f"held-out {name}", self.number)
         self._last = self._clock()  # Validation time is not charged to the budget.
         if self._logged_at != self.number:  # A finished run is validated again when resumed.
             self._log({"validation": self.validation})

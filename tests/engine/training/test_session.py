@@ -120,6 +120,9 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     before = {name: value.clone() for name, value in again.average.module.state_dict().items()}
     with pytest.raises(Diverged, match="step 4"):
         session.run()
+    again.validate = lambda: {"distance": torch.nan}
+    with pytest.raises(Diverged, match="held-out distance is nan"):
+        _run(again, tmp_path, resume=True, steps=3)
     assert (tmp_path / CHECKPOINT).read_bytes() == good
     _assert_equal(before, again.average.module.state_dict())
 
