@@ -113,12 +113,7 @@ class _Official:
     """transformers' own model and loop."""
 
     def __init__(
-        self,
-        sizes: Sizes,
-        config: CausalConfig,
-        weights: dict[str, Tensor],
-        table: Tensor,
-        prompt: Tensor,
+        self, sizes: Sizes, config: CausalConfig, weights: dict[str, Tensor], table: Tensor, prompt: Tensor
     ) -> None:
         import transformers
         from transformers import LlamaConfig, LlamaForCausalLM

@@ -85,11 +85,7 @@ def timed(
     rounds = budget.rounds(sum(seconds.values()) + seconds[first], share)
     bundled.say(f"{what}: {rounds} rounds of each …")
     return paired_ratio(
-        ways,
-        rounds,
-        warm_up=0,
-        device=str(device),
-        on_round=lambda done: bundled.say(f"round {done} of {rounds}"),
+        ways, rounds, warm_up=0, device=str(device), on_round=lambda done: bundled.say(f"round {done} of {rounds}")
     )
 
 

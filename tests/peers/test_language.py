@@ -21,14 +21,7 @@ pytest.importorskip("transformers")
 
 CPU = torch.device("cpu")
 CONFIG = CausalConfig(
-    hidden=32,
-    layers=2,
-    heads=4,
-    key_value_heads=2,
-    head_width=8,
-    feed_forward=48,
-    epsilon=1e-5,
-    rope_theta=1e4,
+    hidden=32, layers=2, heads=4, key_value_heads=2, head_width=8, feed_forward=48, epsilon=1e-5, rope_theta=1e4
 )
 LLASA = llasa.Sizes(CONFIG, rows=1100, first_code=100, codes=1000, end=70)
 COSYVOICE2 = cosyvoice2.Sizes(replace(CONFIG, biased=True), text_ids=80, codes=64)

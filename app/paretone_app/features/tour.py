@@ -4,15 +4,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QGroupBox,
-    QPushButton,
-    QToolBar,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QGroupBox, QPushButton, QToolBar, QToolButton, QWidget
 from shiboken6 import isValid
 
 from paretone_app.features.presenter import Part, Presenter, Services

@@ -601,9 +601,7 @@ def refuse_equal(sides: tuple[Side, Side]) -> None:
     if (one.setting, one.variant) != (two.setting, two.variant):
         return
     if "baseline" not in (one.title, two.title):
-        raise SettingError(
-            f"{one.title!r} and {two.title!r} are the same setting with the same seed; change one of them."
-        )
+        raise SettingError(f"{one.title!r} and {two.title!r} are the same setting with the same seed; change one.")
     given = two if one.title == "baseline" else one
     usual = catalogue.entry(given.setting.model).options_with()
     changed = [f"{name}={value}" for name, value in usual.items() if given.setting.options[name] != value]

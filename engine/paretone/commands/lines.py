@@ -123,9 +123,7 @@ def _rows(file: str) -> list[tuple[str, str]]:
         if not isinstance(text, str) or not has_letters(text):
             raise TextError(f"Row {number} of the manifest {file} has no text; it needs a field text.")
         if not isinstance(name, str) or (name and not re.fullmatch(r"[\w][\w .-]*", name)):
-            raise TextError(
-                f"Row {number} of the manifest {file}: its name must be letters, digits, blanks, dots or dashes."
-            )
+            raise TextError(f"Row {number} of {file}: its name must be letters, digits, blanks, dots or dashes.")
         rows.append((text.strip(), name.strip()))
     if not rows:
         raise TextError(f"The manifest {file} has no rows; write one text in each.")

@@ -37,15 +37,11 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     group = parser.add_argument_group("training")
     budget = group.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=arguments.above_zero, help="budget in CPU minutes (on a GPU: minutes)")
-    budget.add_argument(
-        "--steps", type=arguments.positive, help="budget in optimiser steps; resumes bit for bit on a CPU"
-    )
+    budget.add_argument("--steps", type=arguments.positive, help="budget in steps; resumes bit for bit on a CPU")
     budget.add_argument(
         "--epochs", type=arguments.above_zero, help="budget in epochs: clips drawn over clips to train on"
     )
-    group.add_argument(
-        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
-    )
+    group.add_argument("--resume", action="store_true", help="resume the checkpoint in --work; the budget may change")
     group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
     group.add_argument(
         "--rate-scale",

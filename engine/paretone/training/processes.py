@@ -51,9 +51,7 @@ class Processes:
         """This process's value of those that :meth:`gather` returned in the run to resume. Raises
         :class:`TrainingError` if that had another number of processes."""
         if len(values) != self.count:
-            raise TrainingError(
-                f"The run to resume has {len(values)} processes, but here are {self.count}; start as many."
-            )
+            raise TrainingError(f"The run to resume has {len(values)} processes, here are {self.count}; start as many.")
         return values[self.number]
 
     @contextmanager

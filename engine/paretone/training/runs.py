@@ -53,10 +53,8 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
         made = Path(place) / target.name
         try:
             save(made)
-            numbered = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
-            path = next(
-                one for one in chain([target], numbered) if not os.path.lexists(one) or _says_the_same(one, made)
-            )
+            others = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
+            path = next(one for one in chain([target], others) if not os.path.lexists(one) or _says_the_same(one, made))
             # The log first: weights without one would look like somebody else's.
             files.write_through(log_of(path), (work / LOG).read_bytes())
             if not path.is_symlink():  # Otherwise the link's target has the same content, and the link stays.

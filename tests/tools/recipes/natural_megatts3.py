@@ -166,12 +166,7 @@ class NaturalMega(BundledRecipe[NaturalMegaOptions, GroupedClip, MegaDiT]):
     def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
         with self.autocast(), _ATTENTION():
             known = model.conditions(
-                problem.condition,
-                problem.prompt,
-                problem.phones,
-                problem.tones,
-                problem.phones_of_frames,
-                problem.mask,
+                problem.condition, problem.prompt, problem.phones, problem.tones, problem.phones_of_frames, problem.mask
             )
             velocity = model.follow(problem.noised, problem.prompt, known, problem.times, problem.mask)
         return span_error(velocity, problem.target, problem.span)

@@ -330,9 +330,7 @@ class TakeGridPresenter(Presenter):
         if found is not None:
             self.set_reference(found.id)
         if alike is None:
-            self._notices.say(
-                "The reference's setting has not said this sentence; another one is the reference.", "info"
-            )
+            self._notices.say("The reference's setting has not said this sentence; another is the reference.", "info")
             self._note_change()
 
     def _from_point(self) -> None:

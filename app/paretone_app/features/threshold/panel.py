@@ -281,9 +281,7 @@ class ThresholdPanel(QWidget):
         self.spin_box = build.named(DoubleSpinBox(decimals=DECIMALS, **limits, value=self.threshold), "Threshold δ")
         self.spin_box.setProperty(TERM, f"{TECHNIQUE.title}: {THRESHOLD.title}")
         self.spin_box.valueChanged.connect(self._move_to)
-        self.return_button = build.button(
-            "Calibrated δ", self._return, "Return to the threshold of the calibration (Home)"
-        )
+        self.return_button = build.button("Calibrated δ", self._return, "Return to the calibration's threshold (Home)")
         self.log_box = build.named(QCheckBox("Logarithmic"), tip="Logarithmic error axis")
         self.log_box.toggled.connect(self._draw)
 

@@ -250,9 +250,7 @@ class ConfigFile:
     def _entry(self, name: str, default: object, kind: Any, holds: Callable[[Any], bool], wanted: str) -> Any:
         value = self.entries[name] if self.has(name) else default
         if value is None:
-            raise CheckpointError(
-                f"{self.where} lacks {shown(name)}, which should be {wanted}; download the file again."
-            )
+            raise CheckpointError(f"{self.where} lacks {shown(name)}, which should be {wanted}; download it again.")
         if not is_of(value, kind) or not holds(value):
             raise self.wrong(name, wanted)
         return value

@@ -224,9 +224,7 @@ def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
     """
     pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
     if not pairs:
-        raise AudioError(
-            "No speech was found in the reference recording; choose one of clear English or Chinese speech."
-        )
+        raise AudioError("No speech was found in the recording; choose one of clear English or Chinese speech.")
     phones, tones = zip(*(separated(phone) for phone, _ in pairs), strict=True)
     ends = [0, *(time - TIME_ZERO if time >= TIME_ZERO else time for _, time in pairs)]
     durations = [max(end - start, 0) for start, end in pairwise(ends)]

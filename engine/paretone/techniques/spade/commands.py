@@ -96,9 +96,7 @@ def _figures(record: ImportanceRecord, layer: int) -> dict[str, object]:
 def _declare_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("student")
     kept = group.add_mutually_exclusive_group()
-    kept.add_argument(
-        "--depth", type=arguments.positive, help="layers to keep, by importance (default: half of the model's)"
-    )
+    kept.add_argument("--depth", type=arguments.positive, help="layers to keep, by importance (default: half of them)")
     kept.add_argument("--layers", type=_layers, default=(), metavar="0,1,5", help="which layers to keep, from 0")
     group.add_argument(
         "--stages",
