@@ -62,13 +62,7 @@ F5 = Package(
     ("torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10"),
     # Mels for BigVGAN, biases of attention, and Chinese text. librosa brings numba and scikit-learn, 230 MB in all, and
     # importing both takes longer than importing torch; the tables of pypinyin take a third as long.
-    {
-        "librosa": (),
-        "librosa.filters": ("mel",),
-        "einx": (),
-        "rjieba": ("cut",),
-        "pypinyin": ("lazy_pinyin", "Style"),
-    },
+    {"librosa": (), "librosa.filters": ("mel",), "einx": (), "rjieba": ("cut",), "pypinyin": ("lazy_pinyin", "Style")},
     "f5_tts.model.cfm",
     # Its own file imports the trainer as well, and with it everything that is not installed here.
     {"f5_tts.model": "model"},
@@ -106,18 +100,9 @@ QWEN3_TTS = Package(
     "0.1.1",
     ("transformers==4.57.3", "huggingface-hub<1"),
     # Recordings, and the speech tokenizer, which needs sox and onnxruntime for the unreleased 25 Hz models.
-    {
-        "librosa": (),
-        "librosa.filters": ("mel",),
-        "qwen_tts.inference.qwen3_tts_tokenizer": ("Qwen3TTSTokenizer",),
-    },
+    {"librosa": (), "librosa.filters": ("mel",), "qwen_tts.inference.qwen3_tts_tokenizer": ("Qwen3TTSTokenizer",)},
     "qwen_tts.core.models.modeling_qwen3_tts",
-    {
-        "qwen_tts": "",
-        "qwen_tts.core": "core",
-        "qwen_tts.core.models": "core/models",
-        "qwen_tts.inference": "inference",
-    },
+    {"qwen_tts": "", "qwen_tts.core": "core", "qwen_tts.core.models": "core/models", "qwen_tts.inference": "inference"},
     "80 MB",
 )
 ROOT = Path(__file__).resolve().parents[2]

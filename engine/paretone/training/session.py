@@ -314,10 +314,9 @@ class TrainingSession:
             raise self._unwritten(reason(error)) from error
 
     def _unwritten(self, why: str) -> TrainingError:
-        return TrainingError(
-            f"{self.work} could not be written at step {self.number}: {why}. "
-            "The last checkpoint there is complete; resume from it."
-        )
+        kept = (self.work / CHECKPOINT).exists()
+        then = "The last checkpoint there is complete; resume from it" if kept else "It has no checkpoint; start afresh"
+        return TrainingError(f"{self.work} could not be written at step {self.number}: {why}. {then}.")
 
     def _header(self) -> dict[str, Any]:
         device = self.recipe.device

@@ -1,5 +1,6 @@
 """Real runs of both recipes at a very small size."""
 
+import errno
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -127,9 +129,13 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     _assert_equal(before, again.average.module.state_dict())
 
 
-def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Path):
+def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recipe = vocoder()
     session = _begun(recipe, tmp_path, steps=9)
+    with monkeypatch.context() as full:
+        full.setattr(torch, "save", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+        with pytest.raises(TrainingError, match=r"the disk is full; .* It has no checkpoint; start afresh"):
+            session.save()
     step = recipe.step
 
     def third_diverges(number: int, progress: float) -> dict[str, float]:
