@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from paretone.by_name import meant
 from paretone.errors import SettingError
@@ -21,7 +21,7 @@ from paretone.fields import typed
 from paretone.measure.estimates import median_interval
 from paretone.measure.processor_time import clock_name, device_kind
 from paretone.reading import shown
-from paretone.setting.take import Measurements, Timed
+from paretone.setting.take import Measurements
 
 _BASELINE_AGAIN = "\0baseline again"
 _One = TypeVar("_One")
@@ -162,8 +162,15 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
     return Interval(*median_interval(values, seed=seed))
 
 
+class Repeated(Protocol):
+    """A take, or speech in Python, that may have been timed again."""
+
+    @property
+    def repeats(self) -> tuple[Measurements, ...]: ...
+
+
 @typed
-def spread(take: Timed, name: str) -> Interval | None:
+def spread(take: Repeated, name: str) -> Interval | None:
     """Interval of a time, by its name in :class:`Measurements`, over two or more repeats of ``take``, or ``None``."""
     if not hasattr(Measurements, name):
         raise SettingError(f"A take has no time {shown(name)}; {meant(name, vars(Measurements()), 'it has')}")
