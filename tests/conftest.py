@@ -113,8 +113,7 @@ def theme(qapp: QApplication) -> Theme:
 
 @pytest.fixture(autouse=True, scope="module")
 def _what_stays_is_not_collected() -> None:
-    """Python's collector looks through what a module's tests make, not through a million objects of libraries each time
-    that an engine or a window ends."""
+    """The collector looks through what a module's tests make, not through a million objects of libraries each time."""
     gc.collect()
     gc.freeze()
 

@@ -1,5 +1,4 @@
-"""The official packages for tests, in an environment that is made once and kept between runs. ``dev.py`` makes it with
-``python -m tests.official`` while other tests run."""
+"""The official packages, in an environment that ``dev.py`` makes once with ``python -m tests.official``."""
 
 import json
 import os

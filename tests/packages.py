@@ -1,5 +1,4 @@
-"""Packages that may be absent. They are looked for, not imported: every process that shares the tests collects all of
-them, and would import what one file needs."""
+"""Packages that may be absent: looked for, not imported, as every process of the tests collects all of them."""
 
 from importlib.util import find_spec
 

@@ -1,5 +1,4 @@
-"""The shipped voices with shorter prompts. A model reads the prompt anew for each sentence, and the whole one takes
-longer than what tests let it say."""
+"""The shipped voices with shorter prompts: whole ones, read anew for each sentence, outlast what tests let them say."""
 
 import json
 import shutil

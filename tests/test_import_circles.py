@@ -1,5 +1,4 @@
-"""No modules of the application or of the engine import each other in a circle, for annotations included, and no test
-uses a private name of somebody else."""
+"""No modules import each other in a circle, for annotations included, and no test uses somebody's private name."""
 
 import ast
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,4 @@
-"""As ``tests/engine/test_mutated_files.py``, of what only the window reads: selections of points, calibrations, and
-what is remembered between sessions."""
+"""As ``tests/engine/test_mutated_files.py``, of what only the window reads: selections, calibrations, its memory."""
 
 import json
 import shutil

@@ -65,8 +65,7 @@ class Outcome:
 
 
 class Runner:
-    """Runs commands of ``document`` in ``folder``, which has the files that the document has its readers save, and
-    those that all documents take for granted."""
+    """Runs commands of ``document`` in ``folder``, which has the files that readers are told to save or have."""
 
     def __init__(self, folder: Path, document: Path | None = None) -> None:
         self.folder = folder

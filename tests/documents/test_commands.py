@@ -1,5 +1,4 @@
-"""Printed commands are run, or the rules say why not. The gate runs one of each kind, and one of each page; with
-``--thorough`` all run, also those that take long."""
+"""Printed commands are run, or rules say why not: in the gate one of each kind and page, all with ``--thorough``."""
 
 import itertools
 import re

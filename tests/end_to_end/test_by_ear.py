@@ -58,8 +58,7 @@ def _choose(reader: ScreenReader) -> None:
 
 
 def _make_both(reader: ScreenReader, program: Accessible, display: str) -> None:
-    """A without techniques, then B with the one that is on and another one found by its name, once they are
-    calibrated; each end is announced."""
+    """A without techniques, then B with the given one and one found by name, once calibrated; ends are announced."""
     assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
     assert "checked" in reader.reach("Use DiTReducio")
     assert reader.hear("Ctrl+T", "Search techniques", "focus")

@@ -1,5 +1,4 @@
-"""The headless tour in a process of its own, with a sound server: it must hear A and then B. The gate does the same by
-keys and clicks: ``test_main_job.py``."""
+"""The headless tour in its own process with a sound server must hear A, then B; ``test_main_job.py`` goes by keys."""
 
 import json
 import os

@@ -1,5 +1,4 @@
-"""Models other than the first in the real window: MegaTTS 3, a small one of random weights in the layout of the bundled
-one, and the bundled speech language model."""
+"""Other models in the real window: a small MegaTTS 3 of random weights, and the bundled speech language model."""
 
 from pathlib import Path
 

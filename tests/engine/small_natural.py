@@ -1,5 +1,4 @@
-"""Models of natural speech with tokens of a few thousand weights, as their recipes export them, with a vocoder next to
-them; what they say is noise."""
+"""Tiny models of natural speech with tokens, as their recipes export them, with a vocoder; what they say is noise."""
 
 import json
 from dataclasses import asdict, replace

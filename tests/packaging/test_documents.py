@@ -1,5 +1,4 @@
-"""Everything that documents name exists: linked files and headings, places of the repository, commands in sentences;
-and what the project declares about itself is true."""
+"""Everything that documents name exists, and what the project declares about itself is true."""
 
 import configparser
 import re
@@ -74,8 +73,7 @@ def test_every_picture_is_shown_somewhere() -> None:
 
 @pytest.mark.parametrize("document", PRESENT, ids=lambda one: one.name)
 def test_commands_in_sentences_are_understood(document: Path) -> None:
-    """They may leave out what a command cannot do without, but name no option or choice that it does not know. Those in
-    blocks have a test of their own."""
+    """They may leave out what a command needs, but name no unknown option or choice; blocks have their own test."""
     for command in (" ".join(one.split()) for one in _SAID.findall(_BLOCK.sub("", text(document)))):
         # Of help, which is a command, too, the process would end here.
         with suppress(SystemExit):

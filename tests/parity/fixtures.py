@@ -86,7 +86,7 @@ class Fixture:
 
 
 def fixtures(subfolder: str, is_kind: Callable[[dict], bool]) -> list:
-    """Parameters for ``pytest.mark.parametrize``: the fixtures in ``subfolder`` whose description ``is_kind``."""
+    """Parameters: the fixtures of :func:`fixtures` with each case that ``listed`` finds; a tuple is several."""
     parameters = []
     present, shipped = (
         {path.stem: Fixture(path.parent, path.stem) for path in sorted((root / subfolder).glob("*.json"))}
@@ -116,8 +116,7 @@ def cases(parameters: list, listed: Callable[[Fixture], Iterable[object]]) -> li
 
 
 def alternating(parameters: list, *ways: Sequence[object]) -> list:
-    """The cases of ``parameters`` with a further argument for each of ``ways``: in all ways where tests are thorough,
-    else in one after the other."""
+    """The cases of ``parameters`` in each of ``ways``: in all where tests are thorough, else in one after the other."""
     return [
         pytest.param(*one.values, *more, id="-".join(map(str, (one.id, *more))), marks=one.marks)
         for one, *more in crossed(parameters, *ways)
@@ -125,8 +124,7 @@ def alternating(parameters: list, *ways: Sequence[object]) -> list:
 
 
 def assert_close(found: Tensor, expected: Tensor, tolerance: float, what: str) -> None:
-    """Fail with the largest absolute difference when it is above ``tolerance``, rounding apart, or not a number.
-    Without a tolerance all have to be equal."""
+    """Fail for a difference above ``tolerance``, rounding apart, or not a number; without one, all must be equal."""
     assert found.shape == expected.shape, f"shape {tuple(found.shape)} instead of {tuple(expected.shape)}"
     if not expected.numel():
         return

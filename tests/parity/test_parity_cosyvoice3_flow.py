@@ -111,8 +111,7 @@ def test_parity_cosyvoice3_mel_of_other_lengths_and_without_prompt(fixture: Fixt
 
 @flows
 def test_parity_cosyvoice3_chunks_as_they_come(fixture: Fixture) -> None:
-    """Chunk by chunk, from memory, the frames are those that upstream computes anew each time; its last call, with the
-    masks of the others, too."""
+    """Chunk by chunk, from memory, the frames are those that upstream computes anew; its last call, too."""
     stream, tokens = MelStream(build_flow(fixture), prompt_of(fixture)), fixture["token"][0].tolist()
     chunks = [part for token in tokens if (part := stream.push([token])).shape[-1]]
     chunks.append(stream.finish())

@@ -1,5 +1,4 @@
-"""SPADE's losses, layer maps and selection against a reference that was derived from the paper (there is no official
-code), on a small CosyVoice 2."""
+"""SPADE on a small CosyVoice 2 against a reference derived from the paper, as there is no official code."""
 
 import functools
 

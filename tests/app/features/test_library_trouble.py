@@ -1,5 +1,4 @@
-"""The take library in trouble while the application runs: it says so and goes on, and the library stays whole. Damage
-and a full disk: ``tests/app/shell/test_window.py``."""
+"""The take library in trouble: the application says so and goes on. A full disk: ``tests/app/shell/test_window.py``."""
 
 import sqlite3
 from contextlib import closing

@@ -1,5 +1,4 @@
-"""Listening tests before their first trial: plans, what is said before and after, and stimuli: conditions and sentences
-are found among takes, and sounds are made ready."""
+"""Listening tests before their first trial: plans, what is said before and after, and stimuli."""
 
 from collections.abc import Callable
 from dataclasses import replace

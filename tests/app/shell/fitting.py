@@ -1,5 +1,4 @@
-"""What of a window has no room. ``python -m tests.app.shell.fitting FOLDER WIDTH HEIGHT LETTERS`` prints it, one line
-each, in a process with a scale of its own."""
+"""What of a window has no room: ``python -m tests.app.shell.fitting FOLDER WIDTH HEIGHT LETTERS``, a line each."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -51,8 +50,7 @@ def faults(window: MainWindow) -> list[str]:
 
 
 def unreadable(window: MainWindow) -> list[str]:
-    """What is too low to be used: fewer than four rows of takes, or ten of a study; spectrograms that say nothing; and
-    names of points that an interval strikes through."""
+    """What is too low to be used: tables of few rows, spectrograms that say nothing, names that an interval strikes."""
     for name in ("takes", "listen"):
         window.workspaces.go_to(name)
     for _ in range(10):

@@ -1,5 +1,4 @@
-"""The menu bar: what is in it and in which order, with the entries that features declare; and Alt keys, which go to
-visible panels, not to those under other tabs."""
+"""The menu bar: entries that features declare, in order, and Alt keys, which go to visible panels only."""
 
 from collections.abc import Iterable
 

@@ -114,8 +114,7 @@ def test_nothing_moves_while_long_jobs_run(make_window: MakeWindow, qtbot: QtBot
 
 
 def _moves(window: MainWindow, qtbot: QtBot, jobs: Mapping[str, tuple[str, Callable[[], object]]]) -> list[str]:
-    """Controls that are elsewhere than before while one of ``jobs`` runs, or after it; of each, the panel where it is
-    begun, and what begins it."""
+    """Controls that move while one of ``jobs`` runs, or after it; of each, its panel and what begins it."""
     moved: list[str] = []
     for name, (panel, begin) in jobs.items():
         window.workspaces.go_to(panel)

@@ -1,5 +1,4 @@
-"""Messages are laid over the lower right corner of the window; what the user must see stays until it is dismissed. The
-status bar describes a job while it runs."""
+"""Messages lie over the window's lower right corner, until dismissed if they must be seen; the bar describes jobs."""
 
 import itertools
 

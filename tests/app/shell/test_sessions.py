@@ -1,5 +1,4 @@
-"""A window is opened, first with an example, later with what it had; it loads models, which asks or fails; and it is
-closed: at work, before it is painted, with nothing left."""
+"""A window is opened, with an example or what it had; it loads models; and it is closed, with nothing left."""
 
 import gc
 import threading

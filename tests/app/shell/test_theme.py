@@ -1,5 +1,4 @@
-"""Colours can be read by everyone (WCAG 2.2 AA); there is one type scale and one spacing grid: nothing in the window
-has a size, a weight or a gap of its own."""
+"""Colours can be read by everyone (WCAG 2.2 AA); one type scale, one spacing grid: nothing has a size of its own."""
 
 import ast
 import os

@@ -1,5 +1,4 @@
-"""Where commands write: places are checked before they work, and streams that are closed or full give a sentence or an
-exit code, never a traceback."""
+"""Where commands write: places are checked first; closed or full streams give a sentence, never a traceback."""
 
 import json
 import os

@@ -57,8 +57,7 @@ def started(start: Callable[[], object]) -> object:
 
 
 class Growing(Cluster):
-    """A crew of whoever is there, which waits for a node that has joined late to work: on a busy machine the first
-    worker might do everything before."""
+    """A crew that waits for a node that joined late: on a busy machine the first worker might do everything before."""
 
     joined = False
 

@@ -1,5 +1,4 @@
-"""The lab's presenter in the real window with sound: what can be compared, exported and looked at; tests are held and
-kept, and the engine rests meanwhile."""
+"""The lab's presenter in the real window with sound; tests are held and kept, and the engine rests meanwhile."""
 
 import shutil
 from collections.abc import Iterator

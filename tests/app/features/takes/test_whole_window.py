@@ -1,5 +1,4 @@
-"""In the real window: takes are played and compared by keys, a cancelled text leaves what was spoken, and takes are
-judged while nothing else is to be done."""
+"""Takes in the real window: played and compared by keys, kept in part when cancelled, judged when nothing else runs."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""Whether predicted naturalness orders what everybody hears, and voice similarity tells voices apart. One short clip,
-so that it takes a second a recording."""
+"""Whether predicted naturalness orders what everybody hears, and voice similarity tells voices apart."""
 
 import sys
 from importlib.util import find_spec

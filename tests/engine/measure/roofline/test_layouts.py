@@ -1,5 +1,4 @@
-"""Every layout of the catalogue, with random weights and small sizes, under every technique of its family: each has a
-roofline with all the components that there are."""
+"""Every layout of the catalogue at small sizes, under every technique: each has a roofline with all components."""
 
 import json
 from collections.abc import Callable

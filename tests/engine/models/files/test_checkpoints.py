@@ -159,8 +159,7 @@ def test_what_is_no_description_is_named(tmp_path: Path, name: str, content: byt
 
 
 def spoilt_folders(tmp_path: Path, model: str) -> Iterator[tuple[str, str, Path]]:
-    """A copy of a bundled model, again and again, with one field of one of its descriptions spoilt: the name of the
-    file, that of the field, and the copy."""
+    """A bundled model with one field of a description spoilt: the name of the file, that of the field, and the copy."""
     root = copied(tmp_path, model)
     for path in sorted(set(root.rglob("*.json")) - {root / "layers.json"}):
         content = path.read_bytes()
