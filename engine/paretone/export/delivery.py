@@ -48,7 +48,7 @@ def deliver(folder: Path, contents: Mapping[str, Content], progress: Callable[[i
     try:
         for place in dict.fromkeys((folder, *((folder / name).parent for name in contents))):
             missing = [one for one in (place, *place.parents) if not one.exists()]  # Innermost first.
-            with files.explained(PlainError, f"The folder {place} could not be made"):
+            with files.explained(PlainError, f"The folder {place} could not be made", place):
                 place.mkdir(parents=True, exist_ok=True)
             made = [*missing, *made]
         wanted = {name: content for name, content in contents.items() if not _is_there(folder / name, content)}

@@ -481,7 +481,7 @@ def write_report(results: Results, place: Path, listened: Sequence[ListeningScor
     # Within a study nothing is written through links; other folders are the user's responsibility.
     write = files.write_atomically if results.folder in (place, *place.parents) else files.write_through
     for name, text in made.items():
-        with files.explained(StudyError, f"{place / name} could not be written"):
+        with files.explained(StudyError, f"{place / name} could not be written", place / name):
             write(place / name, text.encode())
     return tuple(place / name for name in made)
 

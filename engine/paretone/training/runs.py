@@ -183,7 +183,7 @@ def with_validation(request: Validated, follower: Observer) -> Validated:
         # The prompts of a set are of many voices.
         rows.append((Path(one.reference).resolve(), one.text, "", Path(one.voice.audio).stem, VALIDATION))
     content = comma_separated(rows, for_people=False).encode()
-    with files.explained(TrainingError, f"{place} could not be written"):
+    with files.explained(TrainingError, f"{place} could not be written", place):
         if request.resume and not (place.exists() and place.read_bytes() == content):
             raise TrainingError(f"{_OTHER_SET} resume it as it was started, or choose another work folder.")
         place.parent.mkdir(parents=True, exist_ok=True)
