@@ -308,7 +308,7 @@ class Profile:
 
     def save(self, path: str | Path) -> None:
         """Write the profile like :func:`paretone.files.write_through`. Raises :class:`ProfileError` if that fails."""
-        with files.explained(ProfileError, f"The profile {path} could not be written", path):
+        with files.explained(ProfileError, f"The profile {path} could not be written", Path(path)):
             # A Path is passed on unchanged: standard output's is recognised by identity.
             files.write_through(path if isinstance(path, Path) else Path(path), self.encoded())
 
