@@ -1,6 +1,6 @@
 """What the load client costs: its processor time a request with many streams at once, against a server that only sends.
 
-The server, in a process of its own, sends two seconds of silence in twenty pieces at the pace at which they play, so
+The server, in a process of its own, sends two seconds of sound in twenty pieces at the pace at which they play, so
 that all streams are open at once; on one core the client must keep up with all of them, which no failure and small gaps
 show.
 """
@@ -66,7 +66,7 @@ def _serve(told: Connection) -> None:
 
 
 async def _sending(told: Connection) -> None:
-    piece = b"\0" * (2 * round(PIECE_SECONDS * PCM_RATE))
+    piece = b"\0\1" * round(PIECE_SECONDS * PCM_RATE)  # Not zeros: a silent answer is a failure.
     chunk = f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
