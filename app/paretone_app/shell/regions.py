@@ -100,15 +100,16 @@ def follow(parts: Sequence[QWidget]) -> None:
         QWidget.setTabOrder(before, after)
 
 
-def tab_on(window: QWidget, forward: bool, behind: Sequence[QWidget] = ()) -> bool:
-    """Focus the next (or previous) Tab stop of ``window`` outside the panels ``behind`` others' tabs; returns whether
-    there is one. Qt would stop there too, and at panels with an entry widget: these come last in its order, so from the
-    last widget Tab would lead to one of them, and never to the first widget."""
+def tab_on(window: QWidget, forward: bool, hidden: Sequence[QWidget] = ()) -> bool:
+    """Focus the next (or previous) control of ``window`` by Tab, but none of ``hidden`` panels, whose tab is not in
+    front; returns whether there is one. Qt would also stop in those, and at panels with an entry widget: these come
+    last in its order, so from the last control Tab would lead to one of them, and never to the first control."""
     focus = window.focusWidget() or window
     one = focus.nextInFocusChain() if forward else focus.previousInFocusChain()
     while one is not None and one is not focus:
         stops = _takes_tab(one, window) and one.focusProxy() is None and one.window() is window
-        if stops and not any(panel.isAncestorOf(one) for panel in behind) and not isinstance(one.parent(), QTabBar):
+        is_arrow = isinstance(one.parent(), QTabBar)
+        if stops and not is_arrow and not any(panel.isAncestorOf(one) for panel in hidden):
             one.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
             bring_into_view(one)
             return True

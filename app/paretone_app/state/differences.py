@@ -215,8 +215,7 @@ def setting_text(setting: Setting) -> str:
         entry = catalogue.entry(setting.model)
     except SettingError:
         return f"{techniques}, seed {setting.seed}"
-    changed = {name: setting.options[name] for name in changed_options(setting)}
-    return ", ".join((techniques, *option_words(entry, changed), f"seed {setting.seed}"))
+    return ", ".join((techniques, *option_words(entry, changed_options(setting)), f"seed {setting.seed}"))
 
 
 def option_words(entry: Model, options: Mapping[str, object]) -> tuple[str, ...]:

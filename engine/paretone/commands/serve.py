@@ -27,7 +27,7 @@ from paretone.wording import counted
 NAME = "serve"
 SUMMARY = "Serve this machine's engine to a window elsewhere, or speech over HTTP."
 LOCAL = ("127.0.0.1", "::1", "localhost")
-ENGINE_ONLY, SHARED = ("grace", "stay"), ("host", "port", "token", "usual", "speech_api", "run", "json", "quiet")
+ENGINE_ONLY, SHARED = ("grace", "stay"), ("host", "port", "token", "default", "speech_api", "run", "json", "quiet")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -49,13 +49,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--batch", type=arguments.at_least(1), default=1, metavar="N", help=once)
     speak.declare_setting(parser)
     arguments.add_voice(parser.add_argument_group("speech"))
-    parser.set_defaults(usual=vars(parser.parse_args([])))
+    parser.set_defaults(default=parser.get_default)
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     share_one_heap()  # It runs for days, and each request may have its own thread.
     for name, value in vars(options).items():
-        if (name in ENGINE_ONLY) == options.speech_api and name not in SHARED and value != options.usual.get(name):
+        if (name in ENGINE_ONLY) == options.speech_api and name not in SHARED and value != options.default(name):
             why = "is not for an engine, which follows its window; to serve speech over HTTP, add --speech-api"
             why = "is for an engine only; leave it out to serve speech" if options.speech_api else why
             raise SettingError(f"--{name.removesuffix('_published').replace('_', '-')} {why}.")

@@ -90,18 +90,18 @@ def options_in_force(setting: Setting) -> Values:
     return foreseen(setting).options
 
 
-def changed_options(setting: Setting) -> tuple[str, ...]:
-    """Options that differ from the model's defaults, without those that a technique replaces by a knob of its own."""
+def changed_options(setting: Setting) -> dict[str, object]:
+    """The options that differ from the model's defaults, unless a knob of a technique is in force in their place."""
     model = catalogue.find(setting.model)
     usual = model.options_with() if model else NO_VALUES
-    changed = tuple(name for name, value in setting.options.items() if value != usual.get(name))
+    changed = {name: value for name, value in setting.options.items() if value != usual.get(name)}
     if not any(name in one.knobs for one in setting.techniques for name in changed):
         return changed
     try:
         effective = options_in_force(setting)
     except SettingError:
         return changed
-    return tuple(name for name in changed if effective[name] == setting.options[name])
+    return {name: value for name, value in changed.items() if effective[name] == value}
 
 
 def conflict(setting: Setting, name: str = "") -> str | None:

@@ -116,21 +116,23 @@ class KeptStages(Passing, Follower):
         self,
         stages: Sequence[float],
         reached: Callable[[TrainingProgress], float],
-        path: Callable[[float], Path],
+        target: Path,
+        unit: str,
         save: Callable[..., None],
         work: Path,
         follower: Follower,
     ) -> None:
-        """``reached``: a milestone's place on the scale of the stages; ``save(path, stage=…)`` writes a stage."""
+        """``reached``: a milestone's place on the scale of the stages, in ``unit``; ``target``: path of the whole run's
+        weights, after which those of stages are named; ``save(path, stage=…)`` writes a stage."""
         super().__init__(follower, "status", "progress")
         self._left = sorted(stages)
-        self._reached, self._path, self._save = reached, path, save
+        self._reached, self._target, self._unit, self._save = reached, target, unit, save
         self._work, self._follower = work, follower
 
     def milestone(self, milestone: TrainingProgress) -> None:
         while self._left and self._reached(milestone) >= self._left[0]:
             stage = self._left.pop(0)
-            path = self._path(stage)
+            path = self._target.with_stem(f"{self._target.stem}-after-{stage:g}-{self._unit}")
             # A resumed run may have kept it before: then both logs begin with the same line.
             ours, theirs = read_log(self._work / LOG), read_log(log_of(path))[:1]
             if path.exists() and ours[:1] == theirs and ours:

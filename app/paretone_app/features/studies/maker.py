@@ -317,7 +317,7 @@ class StudyMaker(QDialog):
             item.setToolTip(one.kind.tip if offered else one.kind.missing)
             if not offered and self.kind.currentData() == name:
                 self.kind.setCurrentIndex(self.kind.findData(EVERY))
-        options = {one: self._setting.options[one] for one in changed_options(self._setting.baseline)}
+        options = changed_options(self._setting.baseline)
         changed = ", ".join(option_words(catalogue.entry(self._setting.model), options))
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))

@@ -308,11 +308,11 @@ def fine_tune(
     rates = rates_of(request, subject.model.parameters(), SMALL_RATES, USUAL_RATES)
     recipe = GuidanceFree(subject, base, learning.origin, run.processes, replace(options, learning_rate=rates.others))
     folder = own_place(request.model) / WEIGHT_SETS
-    target = run.target(folder, recipe.file_name)
     stages = KeptStages(
         request.stages,
         lambda milestone: milestone.step,
-        lambda stage: target.with_stem(f"{target.stem}-after-{stage:g}-steps"),
+        run.target(folder, recipe.file_name),
+        "steps",
         recipe.save,
         Path(request.work),
         run.follower,

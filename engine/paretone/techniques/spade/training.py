@@ -269,7 +269,8 @@ class Student(Companion):
         return KeptStages(
             self.stages,
             lambda milestone: milestone.seconds / 60,
-            lambda stage: target.with_stem(f"{target.stem}-after-{stage:g}-minutes"),
+            target,
+            "minutes",
             save,
             work,
             follower,
